@@ -5,13 +5,15 @@
 //! feature is not compiled in; it is known to be late by a millisecond at the median.
 #![allow(clippy::unwrap_used, reason = "a bench may stop at the first surprise")]
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use kvlab_timing::{Clock, Stamp, Waiter, WaiterConfig, set_timer_slack_1ns};
 use rustix::time::{ClockId, clock_gettime};
+use tokio::net::UnixStream;
 use tokio::runtime::Builder;
+use tokio::task::LocalSet;
 
 const CLOCK: Clock = Clock::real();
 const SPIN_TAIL_NS: u64 = 100_000;
@@ -25,6 +27,7 @@ fn main() {
         "lateness in us, {samples} samples per row; load average {}",
         load_average()
     );
+    println!("one reading of the clock takes {:.0} ns", clock_cost_ns());
     println!(
         "{:<34} {:>8} {:>7} {:>7} {:>7} {:>7} {:>7} {:>6}",
         "way to wait", "wanted", "min", "p50", "p75", "p90", "p99", "cpu"
@@ -38,6 +41,7 @@ fn main() {
         bench.waiter("waiter, adaptive lead", WaiterConfig::default());
         bench.waiter("waiter, lead 60 us", fixed_lead(60));
         bench.waiter("waiter, lead 120 us", fixed_lead(120));
+        bench.waiter_beside_traffic("waiter, adaptive lead, busy socket");
         bench.thread("busy spin", spin);
     }
 }
@@ -70,16 +74,52 @@ impl Bench {
 
     fn waiter(&self, name: &str, config: WaiterConfig) {
         let runtime = Builder::new_current_thread().enable_io().build().unwrap();
-        runtime.block_on(async {
-            let mut waiter = Waiter::new(CLOCK, config).unwrap();
-            let mut row = Row::new();
-            for _ in 0..self.samples {
-                let due = CLOCK.now() + self.wanted;
-                waiter.wait_until(due).await;
-                row.record(due);
-            }
-            row.print(name, self.wanted);
+        runtime
+            .block_on(self.waits(config))
+            .print(name, self.wanted);
+    }
+
+    /// The same runtime also answers a peer that sends a byte, waits for it to come back and sends
+    /// the next at once, as a server's connection would be driven.
+    fn waiter_beside_traffic(&self, name: &str) {
+        let (mut peer, ours) = std::os::unix::net::UnixStream::pair().unwrap();
+        ours.set_nonblocking(true).unwrap();
+        let peer = std::thread::spawn(move || {
+            let mut byte = [0];
+            while peer.write_all(&byte).is_ok() && peer.read_exact(&mut byte).is_ok() {}
         });
+        let runtime = Builder::new_current_thread().enable_io().build().unwrap();
+        let local = LocalSet::new();
+        let row = local.block_on(&runtime, async {
+            let ours = UnixStream::from_std(ours).unwrap();
+            let echo = tokio::task::spawn_local(async move {
+                let mut bytes = [0; 64];
+                loop {
+                    ours.readable().await.unwrap();
+                    if let Ok(count) = ours.try_read(&mut bytes) {
+                        ours.try_write(&bytes[..count]).unwrap();
+                    }
+                }
+            });
+            let row = self.waits(WaiterConfig::default()).await;
+            echo.abort();
+            row
+        });
+        row.print(name, self.wanted);
+        // Drops the echo task and with it the socket, which ends the peer.
+        drop(local);
+        peer.join().unwrap();
+    }
+
+    async fn waits(&self, config: WaiterConfig) -> Row {
+        let mut waiter = Waiter::new(CLOCK, config).unwrap();
+        let mut row = Row::new();
+        for _ in 0..self.samples {
+            let due = CLOCK.now() + self.wanted;
+            waiter.wait_until(due).await;
+            row.record(due);
+        }
+        row
     }
 }
 
@@ -149,6 +189,16 @@ impl Row {
 
 fn cpu_time() -> Duration {
     Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap()
+}
+
+#[expect(clippy::cast_precision_loss, reason = "printed as whole nanoseconds")]
+fn clock_cost_ns() -> f64 {
+    let readings = 1_000_000;
+    let started = CLOCK.now();
+    for _ in 1..readings {
+        std::hint::black_box(CLOCK.now());
+    }
+    CLOCK.now().saturating_since(started) as f64 / f64::from(readings)
 }
 
 fn load_average() -> String {
