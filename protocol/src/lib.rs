@@ -7,6 +7,8 @@
 #![warn(clippy::indexing_slicing)]
 #![cfg_attr(test, allow(clippy::indexing_slicing))]
 
+pub mod aerospike;
+mod cursor;
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod resp;
