@@ -56,7 +56,7 @@ pub fn format(duration: Duration) -> String {
     Human(duration).to_string()
 }
 
-/// Prints a duration as [`format`] does, without a string in between.
+/// Prints a duration as [`format()`] does, without a string in between.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Human(pub Duration);
 
