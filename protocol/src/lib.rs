@@ -1,1 +1,4 @@
 //! Placeholder, replaced in the next commits.
+
+pub mod aerospike;
+mod cursor;
