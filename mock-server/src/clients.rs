@@ -121,7 +121,11 @@ impl Clients {
             local,
             ordinal,
             connected: now,
-            details: Mutex::new(Details { resp: 2, user: b"default".to_vec(), ..Details::default() }),
+            details: Mutex::new(Details {
+                resp: 2,
+                user: b"default".to_vec(),
+                ..Details::default()
+            }),
             last_active: AtomicU64::new(now.as_nanos()),
             last_command: AtomicU16::new(0),
         });

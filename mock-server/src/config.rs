@@ -64,7 +64,14 @@ pub struct RedisConfig {
 
 impl Default for RedisConfig {
     fn default() -> Self {
-        Self { version: RedisVersion { major: 7, minor: 2, patch: 4 }, databases: 16 }
+        Self {
+            version: RedisVersion {
+                major: 7,
+                minor: 2,
+                patch: 4,
+            },
+            databases: 16,
+        }
     }
 }
 

@@ -56,8 +56,14 @@ impl PostOffice {
     /// One mailbox per element of `wakes`; each function tells its worker that mail has come.
     #[must_use]
     pub fn new(wakes: Vec<Box<dyn Fn() + Send + Sync>>) -> Self {
-        let boxes = wakes.into_iter().map(|wake| Mailbox { mail: Mutex::default(), wake });
-        Self { order: AtomicU64::new(0), boxes: boxes.collect() }
+        let boxes = wakes.into_iter().map(|wake| Mailbox {
+            mail: Mutex::default(),
+            wake,
+        });
+        Self {
+            order: AtomicU64::new(0),
+            boxes: boxes.collect(),
+        }
     }
 
     /// Sends `event` to one connection of `worker`.
@@ -84,7 +90,9 @@ impl PostOffice {
     }
 
     fn post(&self, worker: usize, to: Recipient, event: Event) {
-        let Some(mailbox) = self.boxes.get(worker) else { return };
+        let Some(mailbox) = self.boxes.get(worker) else {
+            return;
+        };
         {
             let mut mail = mailbox.mail.lock().unwrap_or_else(PoisonError::into_inner);
             // Numbered under the lock, so that a mailbox is always in order.
@@ -97,6 +105,8 @@ impl PostOffice {
 
 impl fmt::Debug for PostOffice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PostOffice").field("workers", &self.boxes.len()).finish_non_exhaustive()
+        f.debug_struct("PostOffice")
+            .field("workers", &self.boxes.len())
+            .finish_non_exhaustive()
     }
 }

@@ -2,8 +2,8 @@
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
-use std::sync::mpsc;
 use std::sync::Arc;
+use std::sync::mpsc;
 
 use kvlab_timing::Clock;
 use kvlab_timing::wall::WallClock;
@@ -67,7 +67,10 @@ impl MockServer {
             let wanted = SocketAddr::new(config.bind, port);
             let bound = listen(wanted)
                 .and_then(|socket| Ok((socket.local_addr()?, socket)))
-                .map_err(|source| StartError::Bind { address: wanted, source })?;
+                .map_err(|source| StartError::Bind {
+                    address: wanted,
+                    source,
+                })?;
             let (address, socket) = bound;
             *match listener {
                 Listener::Redis => &mut addresses.redis,
@@ -86,7 +89,12 @@ impl MockServer {
             Box::new(move || bell.notify_one()) as Box<dyn Fn() + Send + Sync>
         });
         let post = PostOffice::new(wakes.collect());
-        let shared = Arc::new(Shared::new(config, clock.now(), WallClock::real(clock), post));
+        let shared = Arc::new(Shared::new(
+            config,
+            clock.now(),
+            WallClock::real(clock),
+            post,
+        ));
         // The cell is new, so setting it cannot fail.
         let _ = shared.addresses.set(addresses);
         let workers = bells
@@ -96,7 +104,14 @@ impl MockServer {
             .collect::<io::Result<Vec<_>>>()?;
         let desks = workers.iter().map(WorkerThread::orders).collect();
         let acceptors = Acceptors::start(ports, desks, Arc::clone(&shared), clock)?;
-        Ok(Self { shared, addresses, clock, acceptors, workers, truth: None })
+        Ok(Self {
+            shared,
+            addresses,
+            clock,
+            acceptors,
+            workers,
+            truth: None,
+        })
     }
 
     /// The address of the RESP port.
@@ -186,7 +201,11 @@ impl Drop for MockServer {
 const BACKLOG: i32 = 1024;
 
 fn listen(address: SocketAddr) -> io::Result<TcpListener> {
-    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(IpProtocol::TCP))?;
+    let socket = Socket::new(
+        Domain::for_address(address),
+        Type::STREAM,
+        Some(IpProtocol::TCP),
+    )?;
     // Lets a server start again while connections of its predecessor linger; a port that somebody
     // listens on stays refused.
     socket.set_reuse_address(true)?;

@@ -296,11 +296,19 @@ impl Session {
             let rest = self.input.get(self.held_len..).unwrap_or_default();
             let held = match self.dialect.decode(rest) {
                 Ok(None) => return,
-                Ok(Some(frame)) => Held { read: now, len: frame.len, refusal: None },
+                Ok(Some(frame)) => Held {
+                    read: now,
+                    len: frame.len,
+                    refusal: None,
+                },
                 Err(refusal) => {
                     // Nothing behind the fault is looked at.
                     self.input.truncate(self.held_len);
-                    self.held.push_back(Held { read: now, len: 0, refusal: Some(refusal) });
+                    self.held.push_back(Held {
+                        read: now,
+                        len: 0,
+                        refusal: Some(refusal),
+                    });
                     return;
                 }
             };
@@ -318,7 +326,9 @@ impl Session {
             && let Some(front) = self.held.front()
         {
             let (read, len) = (front.read, front.len);
-            let Some(start) = self.may_start(read, now, worker) else { break };
+            let Some(start) = self.may_start(read, now, worker) else {
+                break;
+            };
             if let Some(refusal) = self.held.front_mut().and_then(|held| held.refusal.take()) {
                 self.refuse(&refusal, now, worker);
                 self.held.clear();
@@ -355,7 +365,12 @@ impl Session {
     /// Executes one request; false if the command parked itself instead.
     fn run(&mut self, frame: &[u8], read: Stamp, start: Stamp, worker: &mut Worker) -> bool {
         let before = self.out.len();
-        let mut context = Context { now: start, worker: worker.index, shared: &worker.shared, client: &self.client };
+        let mut context = Context {
+            now: start,
+            worker: worker.index,
+            shared: &worker.shared,
+            client: &self.client,
+        };
         match self.dialect.execute(frame, &mut context, &mut self.out) {
             Flow::Done => {}
             Flow::Close => self.ending = Ending::AfterReplies,
@@ -368,14 +383,34 @@ impl Session {
         let wanted_ns = if worker.shared.config.latency.is_none() {
             0
         } else {
-            worker.shared.config.latency.wanted_ns(&exchange, &mut self.rng)
+            worker
+                .shared
+                .config
+                .latency
+                .wanted_ns(&exchange, &mut self.rng)
         };
-        let (ordinal, Exchange { protocol, command, .. }) = (self.dialect.ordinal(), exchange);
+        let (
+            ordinal,
+            Exchange {
+                protocol, command, ..
+            },
+        ) = (self.dialect.ordinal(), exchange);
         worker.count_call(protocol, ordinal);
-        let due = worker.shared.after_freeze(start.add_nanos(wanted_ns).max(self.last_due));
+        let due = worker
+            .shared
+            .after_freeze(start.add_nanos(wanted_ns).max(self.last_due));
         let len = self.out.len() - before;
         self.enqueue(
-            Queued { read, start, due, wanted_ns, len, count: 1, protocol, command },
+            Queued {
+                read,
+                start,
+                due,
+                wanted_ns,
+                len,
+                count: 1,
+                protocol,
+                command,
+            },
             worker.rows.is_some(),
         );
         true
@@ -407,7 +442,16 @@ impl Session {
             let command = "protocol-error";
             let own_row = worker.rows.is_some();
             self.enqueue(
-                Queued { read: now, start: now, due, wanted_ns: 0, len, count: 1, protocol, command },
+                Queued {
+                    read: now,
+                    start: now,
+                    due,
+                    wanted_ns: 0,
+                    len,
+                    count: 1,
+                    protocol,
+                    command,
+                },
                 own_row,
             );
         }

@@ -90,10 +90,13 @@ impl Stats {
     /// Records `count` requests that share their stamps.
     pub(crate) fn record(&mut self, count: u64, times: &Times) {
         self.wanted.saturating_record_n(times.wanted_ns, count);
-        self.sojourn.saturating_record_n(times.written.saturating_since(times.read), count);
-        self.injection_error.saturating_record_n(times.written.saturating_since(times.due), count);
+        self.sojourn
+            .saturating_record_n(times.written.saturating_since(times.read), count);
+        self.injection_error
+            .saturating_record_n(times.written.saturating_since(times.due), count);
         let stayed = times.due.saturating_since(times.read);
-        self.order_delay.saturating_record_n(stayed.saturating_sub(times.wanted_ns), count);
+        self.order_delay
+            .saturating_record_n(stayed.saturating_sub(times.wanted_ns), count);
     }
 
     /// Adds what another worker recorded.

@@ -58,7 +58,9 @@ impl VirtualServer {
     pub fn new(config: ServerConfig, started: Stamp) -> Self {
         let wall = WallClock::fixed(started, WallClock::VIRTUAL_EPOCH_NS);
         let count = config.workers.max(1);
-        let wakes = (0..count).map(|_| Box::new(|| ()) as Box<dyn Fn() + Send + Sync>).collect();
+        let wakes = (0..count)
+            .map(|_| Box::new(|| ()) as Box<dyn Fn() + Send + Sync>)
+            .collect();
         let address = |port: Option<u16>, usual: u16| {
             port.map(|port| SocketAddr::new(config.bind, if port == 0 { usual } else { port }))
         };
@@ -70,7 +72,9 @@ impl VirtualServer {
         let shared = Arc::new(Shared::new(config, started, wall, PostOffice::new(wakes)));
         // The cell is new, so setting it cannot fail.
         let _ = shared.addresses.set(addresses);
-        let workers = (0..count).map(|index| Worker::new(index, Arc::clone(&shared))).collect();
+        let workers = (0..count)
+            .map(|index| Worker::new(index, Arc::clone(&shared)))
+            .collect();
         Self {
             shared,
             workers,
@@ -108,20 +112,31 @@ impl VirtualServer {
         let dialect = Dialect::new(listener, &self.shared);
         if let Some(worker) = self.workers.get_mut(index) {
             let session = Session::new(client, dialect, worker);
-            self.places.insert(id, Place { session, worker: index, timer: None });
+            self.places.insert(
+                id,
+                Place {
+                    session,
+                    worker: index,
+                    timer: None,
+                },
+            );
         }
         id
     }
 
     /// `data` arrives from the client.
     pub fn handle_bytes(&mut self, now: Stamp, connection: ConnId, data: &[u8]) {
-        self.step(now, connection, |session, worker| session.handle_bytes(now, data, worker));
+        self.step(now, connection, |session, worker| {
+            session.handle_bytes(now, data, worker)
+        });
         self.deliver_mail(now);
     }
 
     /// The client closed its side.
     pub fn handle_eof(&mut self, now: Stamp, connection: ConnId) {
-        self.step(now, connection, |session, worker| session.handle_eof(now, worker));
+        self.step(now, connection, |session, worker| {
+            session.handle_eof(now, worker)
+        });
         self.deliver_mail(now);
     }
 
@@ -140,7 +155,9 @@ impl VirtualServer {
             if let Some(place) = self.places.get_mut(&connection) {
                 place.timer = None;
             }
-            self.step(now, connection, |session, worker| session.handle_timeout(now, worker));
+            self.step(now, connection, |session, worker| {
+                session.handle_timeout(now, worker)
+            });
             self.deliver_mail(now);
         }
     }
@@ -171,8 +188,12 @@ impl VirtualServer {
         connection: ConnId,
         action: impl FnOnce(&mut Session, &mut Worker),
     ) {
-        let Some(place) = self.places.get_mut(&connection) else { return };
-        let Some(worker) = self.workers.get_mut(place.worker) else { return };
+        let Some(place) = self.places.get_mut(&connection) else {
+            return;
+        };
+        let Some(worker) = self.workers.get_mut(place.worker) else {
+            return;
+        };
         action(&mut place.session, worker);
         loop {
             let due = place.session.poll_output(now, worker);
@@ -181,11 +202,19 @@ impl VirtualServer {
             }
             let bytes = Bytes::copy_from_slice(due);
             place.session.wrote(bytes.len(), now, now, worker);
-            self.outbox.push_back(ServerOutput { connection, bytes, close: false });
+            self.outbox.push_back(ServerOutput {
+                connection,
+                bytes,
+                close: false,
+            });
         }
         if place.session.is_finished() {
             place.session.close(now, worker);
-            self.outbox.push_back(ServerOutput { connection, bytes: Bytes::new(), close: true });
+            self.outbox.push_back(ServerOutput {
+                connection,
+                bytes: Bytes::new(),
+                close: true,
+            });
             if let Some(timer) = place.timer {
                 self.timers.remove(&(timer, connection));
             }
@@ -208,7 +237,13 @@ impl VirtualServer {
         loop {
             let mut mail: Vec<(usize, Mail)> = Vec::new();
             for worker in 0..self.workers.len() {
-                mail.extend(self.shared.post.take(worker).into_iter().map(|mail| (worker, mail)));
+                mail.extend(
+                    self.shared
+                        .post
+                        .take(worker)
+                        .into_iter()
+                        .map(|mail| (worker, mail)),
+                );
             }
             if mail.is_empty() {
                 return;
@@ -225,7 +260,9 @@ impl VirtualServer {
                         .collect(),
                 };
                 for id in recipients {
-                    self.step(now, id, |session, state| session.handle_event(now, event, state));
+                    self.step(now, id, |session, state| {
+                        session.handle_event(now, event, state)
+                    });
                 }
             }
         }

@@ -31,7 +31,14 @@ impl Worker {
         let rows = shared.config.record_rows.then(Vec::new);
         let [redis_calls, aerospike_calls] = [Protocol::Redis, Protocol::Aerospike]
             .map(|protocol| vec![0; dialect::command_names(protocol).len()]);
-        Self { index, shared, stats: Stats::default(), rows, redis_calls, aerospike_calls }
+        Self {
+            index,
+            shared,
+            stats: Stats::default(),
+            rows,
+            redis_calls,
+            aerospike_calls,
+        }
     }
 
     pub(crate) fn count_call(&mut self, protocol: Protocol, ordinal: u16) {
@@ -48,21 +55,32 @@ impl Worker {
     #[must_use]
     pub fn truth(&self) -> Truth {
         let mut stats = self.stats.clone();
-        for (protocol, calls) in
-            [(Protocol::Redis, &self.redis_calls), (Protocol::Aerospike, &self.aerospike_calls)]
-        {
+        for (protocol, calls) in [
+            (Protocol::Redis, &self.redis_calls),
+            (Protocol::Aerospike, &self.aerospike_calls),
+        ] {
             let names = dialect::command_names(protocol);
             stats.calls.extend(
-                names.iter().zip(calls).filter(|(_, n)| **n > 0).map(|(name, n)| ((protocol, *name), *n)),
+                names
+                    .iter()
+                    .zip(calls)
+                    .filter(|(_, n)| **n > 0)
+                    .map(|(name, n)| ((protocol, *name), *n)),
             );
         }
-        Truth { stats, rows: self.rows.clone().unwrap_or_default() }
+        Truth {
+            stats,
+            rows: self.rows.clone().unwrap_or_default(),
+        }
     }
 
     /// What was recorded, leaving the worker without its rows.
     pub(crate) fn take_truth(&mut self) -> Truth {
         let rows = self.rows.as_mut().map(std::mem::take).unwrap_or_default();
-        Truth { rows, ..self.truth() }
+        Truth {
+            rows,
+            ..self.truth()
+        }
     }
 
     /// Forgets what was recorded so far, for a run that starts at `_now`.

@@ -113,7 +113,11 @@ impl Dialect {
     pub fn decide(&mut self, first: u8, shared: &Shared) {
         if matches!(self, Self::Undecided) {
             let aerospike = first == AEROSPIKE_VERSION;
-            let listener = if aerospike { Listener::Aerospike } else { Listener::Redis };
+            let listener = if aerospike {
+                Listener::Aerospike
+            } else {
+                Listener::Redis
+            };
             *self = Self::new(listener, shared);
         }
     }
@@ -148,7 +152,10 @@ impl Dialect {
     /// Looks again at a complete request that was decoded earlier and held.
     pub fn recall(&mut self, frame: &[u8]) -> Frame {
         match self {
-            Self::Undecided => Frame { len: frame.len(), empty: true },
+            Self::Undecided => Frame {
+                len: frame.len(),
+                empty: true,
+            },
             Self::Redis(redis) => redis.recall(frame),
             Self::Aerospike(aerospike) => aerospike.recall(frame),
         }

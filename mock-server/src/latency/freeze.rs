@@ -19,7 +19,10 @@ impl Freeze {
     /// If `now` lies in a freeze, the moment at which it ends.
     #[must_use]
     pub fn end(&self, started: Stamp, now: Stamp) -> Option<Stamp> {
-        let since_first = now.as_nanos().checked_sub(started.as_nanos())?.checked_sub(self.first_ns)?;
+        let since_first = now
+            .as_nanos()
+            .checked_sub(started.as_nanos())?
+            .checked_sub(self.first_ns)?;
         let into = since_first % self.every_ns;
         (into < self.length_ns).then(|| now.add_nanos(self.length_ns - into))
     }
@@ -37,7 +40,11 @@ mod tests {
 
     #[test]
     fn moments_in_a_freeze_move_to_its_end() {
-        let freeze = Freeze { every_ns: 2000, length_ns: 150, first_ns: 1000 };
+        let freeze = Freeze {
+            every_ns: 2000,
+            length_ns: 150,
+            first_ns: 1000,
+        };
         let started = Stamp::from_nanos(50);
         let at = |ns| freeze.after(started, Stamp::from_nanos(50 + ns)).as_nanos() - 50;
         assert_eq!(at(0), 0);

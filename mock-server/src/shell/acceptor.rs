@@ -42,21 +42,32 @@ impl Acceptors {
     ) -> io::Result<Self> {
         let stop = Arc::new(Notify::new());
         let stopped = Arc::clone(&stop);
-        let thread = thread::Builder::new().name("kvlab-accept".to_owned()).spawn(move || {
-            let turn = Rc::new(Turn { desks, next: std::cell::Cell::new(0), shared, clock });
-            let runtime =
-                Builder::new_current_thread().enable_io().build_local(LocalOptions::default());
-            match runtime {
-                Ok(runtime) => runtime.block_on(async {
-                    for (socket, listener) in ports {
-                        tokio::task::spawn_local(accept(socket, listener, Rc::clone(&turn)));
-                    }
-                    stopped.notified().await;
-                }),
-                Err(error) => tracing::error!(%error, "no runtime for the acceptors"),
-            }
-        })?;
-        Ok(Self { stop, thread: Some(thread) })
+        let thread = thread::Builder::new()
+            .name("kvlab-accept".to_owned())
+            .spawn(move || {
+                let turn = Rc::new(Turn {
+                    desks,
+                    next: std::cell::Cell::new(0),
+                    shared,
+                    clock,
+                });
+                let runtime = Builder::new_current_thread()
+                    .enable_io()
+                    .build_local(LocalOptions::default());
+                match runtime {
+                    Ok(runtime) => runtime.block_on(async {
+                        for (socket, listener) in ports {
+                            tokio::task::spawn_local(accept(socket, listener, Rc::clone(&turn)));
+                        }
+                        stopped.notified().await;
+                    }),
+                    Err(error) => tracing::error!(%error, "no runtime for the acceptors"),
+                }
+            })?;
+        Ok(Self {
+            stop,
+            thread: Some(thread),
+        })
     }
 
     /// Closes the ports.
@@ -81,20 +92,36 @@ impl Turn {
     fn deal(&self, socket: TcpStream, peer: SocketAddr, listener: Listener) {
         let index = self.next.get();
         self.next.set((index + 1) % self.desks.len().max(1));
-        let Some((orders, notify)) = self.desks.get(index) else { return };
+        let Some((orders, notify)) = self.desks.get(index) else {
+            return;
+        };
         let prepared = socket
             .set_nonblocking(true)
             .and_then(|()| socket.set_nodelay(true))
             .and_then(|()| socket.local_addr());
         // A client that is gone already makes these fail; there is nobody to tell.
         let Ok(local) = prepared else { return };
-        let client = self.shared.clients.accept(self.clock.now(), index, peer, local);
-        if orders.send(Order::Accept { socket, listener, client }).is_ok() {
+        let client = self
+            .shared
+            .clients
+            .accept(self.clock.now(), index, peer, local);
+        if orders
+            .send(Order::Accept {
+                socket,
+                listener,
+                client,
+            })
+            .is_ok()
+        {
             notify.notify_one();
         }
     }
 }
 
+#[expect(
+    deprecated,
+    reason = "the replacement is unsafe; the socket is owned and kept open"
+)]
 async fn accept(socket: TcpListener, listener: Listener, turn: Rc<Turn>) {
     let socket = match AsyncFd::new(socket) {
         Ok(socket) => socket,

@@ -12,7 +12,10 @@ pub(super) async fn serve(hub: Rc<Hub>, connection: Rc<Connection>) {
     // One future for the whole life of the connection: each wake-up does one round of work.
     poll_fn(|context| poll_round(&hub, &connection, context)).await;
     let now = hub.clock.now();
-    connection.session.borrow_mut().close(now, &mut hub.worker.borrow_mut());
+    connection
+        .session
+        .borrow_mut()
+        .close(now, &mut hub.worker.borrow_mut());
     discard_input(&hub, &connection);
     hub.connections.borrow_mut().remove(&connection.id);
 }
@@ -86,7 +89,10 @@ fn poll_input(
 
 fn remember_waker(connection: &Connection, context: &Context<'_>) {
     let mut task = connection.task.borrow_mut();
-    if !task.as_ref().is_some_and(|known| known.will_wake(context.waker())) {
+    if !task
+        .as_ref()
+        .is_some_and(|known| known.will_wake(context.waker()))
+    {
         *task = Some(context.waker().clone());
     }
 }

@@ -114,7 +114,11 @@ impl Hub {
             match connection.transport.try_write(due) {
                 Ok(written) => {
                     // The second stamp is for rows alone; without them its cost is saved.
-                    let after = if self.precise_after { self.clock.now() } else { before };
+                    let after = if self.precise_after {
+                        self.clock.now()
+                    } else {
+                        before
+                    };
                     session.wrote(written, before, after, &mut worker);
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -138,7 +142,10 @@ impl Hub {
 
     fn schedule(&self, connection: &Connection, moment: Stamp) {
         if connection.write_blocked.get()
-            || connection.scheduled.get().is_some_and(|known| known <= moment)
+            || connection
+                .scheduled
+                .get()
+                .is_some_and(|known| known <= moment)
         {
             return;
         }

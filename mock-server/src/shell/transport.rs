@@ -20,8 +20,14 @@ pub(crate) struct Transport {
 
 impl Transport {
     /// Registers `socket`, which must be non-blocking.
+    #[expect(
+        deprecated,
+        reason = "the replacement is unsafe; the socket is owned and kept open"
+    )]
     pub(crate) fn new(socket: TcpStream) -> io::Result<Self> {
-        Ok(Self { socket: AsyncFd::new(socket)? })
+        Ok(Self {
+            socket: AsyncFd::new(socket)?,
+        })
     }
 
     /// Reads once when the socket is readable. `Ok((0, _))` is the end of input.

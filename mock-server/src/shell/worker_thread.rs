@@ -3,13 +3,13 @@
 use std::future::poll_fn;
 use std::io;
 use std::rc::Rc;
-use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, Sender};
 use std::task::Poll;
 use std::thread::{self, JoinHandle};
 
-use kvlab_timing::wait::{Waiter, WaiterConfig, set_timer_slack_1ns};
 use kvlab_timing::Clock;
+use kvlab_timing::wait::{Waiter, WaiterConfig, set_timer_slack_1ns};
 use tokio::runtime::{Builder, LocalOptions};
 use tokio::sync::Notify;
 
@@ -28,7 +28,11 @@ use crate::worker::Worker;
 #[derive(Debug)]
 pub(crate) enum Order {
     /// Serve a connection.
-    Accept { socket: std::net::TcpStream, listener: Listener, client: Arc<ClientInfo> },
+    Accept {
+        socket: std::net::TcpStream,
+        listener: Listener,
+        client: Arc<ClientInfo>,
+    },
     /// Send a copy of what was recorded so far.
     Snapshot(Sender<Truth>),
     /// Forget what was recorded so far.
@@ -60,7 +64,11 @@ impl WorkerThread {
             .name(format!("kvlab-server-{index}"))
             .spawn(move || run(index, shared, clock, &bell, inbox, &ready))?;
         match started.recv() {
-            Ok(Ok(())) => Ok(Self { orders, notify, thread: Some(thread) }),
+            Ok(Ok(())) => Ok(Self {
+                orders,
+                notify,
+                thread: Some(thread),
+            }),
             Ok(Err(error)) => Err(error),
             Err(_) => Err(io::Error::other("the worker thread ended while starting")),
         }
@@ -81,7 +89,10 @@ impl WorkerThread {
     /// Stops the worker and returns what it recorded; empty the second time.
     pub(crate) fn stop(&mut self) -> Truth {
         self.order(Order::Stop);
-        self.thread.take().and_then(|thread| thread.join().ok()).unwrap_or_default()
+        self.thread
+            .take()
+            .and_then(|thread| thread.join().ok())
+            .unwrap_or_default()
     }
 }
 
@@ -97,7 +108,10 @@ fn run(
     let _ = set_timer_slack_1ns();
     let spin = shared.config.spin;
     let hub = Rc::new(Hub::new(clock, Worker::new(index, shared)));
-    let runtime = match Builder::new_current_thread().enable_io().build_local(LocalOptions::default()) {
+    let runtime = match Builder::new_current_thread()
+        .enable_io()
+        .build_local(LocalOptions::default())
+    {
         Ok(runtime) => runtime,
         Err(error) => {
             let _ = ready.send(Err(error));
@@ -105,7 +119,11 @@ fn run(
         }
     };
     runtime.block_on(async {
-        let config = if spin { WaiterConfig::default() } else { WaiterConfig::cheap() };
+        let config = if spin {
+            WaiterConfig::default()
+        } else {
+            WaiterConfig::cheap()
+        };
         match Waiter::new(clock, config) {
             Ok(waiter) => {
                 tokio::task::spawn_local(pace(Rc::clone(&hub), waiter));
@@ -120,7 +138,10 @@ fn run(
     drop(runtime);
     let now = clock.now();
     for connection in hub.connections.borrow().values() {
-        connection.session.borrow_mut().close(now, &mut hub.worker.borrow_mut());
+        connection
+            .session
+            .borrow_mut()
+            .close(now, &mut hub.worker.borrow_mut());
     }
     let truth = hub.worker.borrow_mut().take_truth();
     truth
@@ -143,7 +164,11 @@ async fn take_orders(hub: &Rc<Hub>, notify: &Notify, inbox: &Receiver<Order>) {
         notify.notified().await;
         while let Ok(order) = inbox.try_recv() {
             match order {
-                Order::Accept { socket, listener, client } => accept(hub, socket, listener, client),
+                Order::Accept {
+                    socket,
+                    listener,
+                    client,
+                } => accept(hub, socket, listener, client),
                 Order::Snapshot(reply) => {
                     let _ = reply.send(hub.worker.borrow().truth());
                 }
@@ -176,12 +201,7 @@ fn deliver_mail(hub: &Hub) {
     }
 }
 
-fn accept(
-    hub: &Rc<Hub>,
-    socket: std::net::TcpStream,
-    listener: Listener,
-    client: Arc<ClientInfo>,
-) {
+fn accept(hub: &Rc<Hub>, socket: std::net::TcpStream, listener: Listener, client: Arc<ClientInfo>) {
     let id = client.id;
     let transport = match Transport::new(socket) {
         Ok(transport) => transport,
@@ -197,6 +217,8 @@ fn accept(
         Session::new(client, dialect, &mut worker)
     };
     let connection = Rc::new(Connection::new(id, session, transport));
-    hub.connections.borrow_mut().insert(id, Rc::clone(&connection));
+    hub.connections
+        .borrow_mut()
+        .insert(id, Rc::clone(&connection));
     tokio::task::spawn_local(serve(Rc::clone(hub), connection));
 }

@@ -37,7 +37,9 @@ impl Gate {
     #[must_use]
     pub fn new(workers: usize) -> Self {
         let lanes = if workers > 1 { workers } else { 0 };
-        Self { lanes: (0..lanes).map(|_| Lane::default()).collect() }
+        Self {
+            lanes: (0..lanes).map(|_| Lane::default()).collect(),
+        }
     }
 
     /// A passage beside other shared ones, for one key.
@@ -54,7 +56,9 @@ impl Gate {
         let held = if self.lanes.is_empty() {
             Held::Free
         } else {
-            Held::Exclusive { _lanes: self.lanes.iter().map(lock).collect() }
+            Held::Exclusive {
+                _lanes: self.lanes.iter().map(lock).collect(),
+            }
         };
         Pass { _held: held }
     }

@@ -151,8 +151,14 @@ impl<V> Keyspace<V> {
             let len = index.slots.len();
             let from = usize::try_from(cursor).unwrap_or(usize::MAX).min(len);
             let to = from.saturating_add(count.max(1)).min(len);
-            let keys: Vec<_> =
-                index.slots.get(from..to).unwrap_or_default().iter().flatten().cloned().collect();
+            let keys: Vec<_> = index
+                .slots
+                .get(from..to)
+                .unwrap_or_default()
+                .iter()
+                .flatten()
+                .cloned()
+                .collect();
             (keys, if to == len { 0 } else { to as u64 })
         };
         for key in keys {
@@ -252,7 +258,10 @@ mod tests {
         assert_eq!(keys.read(b"a", |v| v.copied()), None);
         assert!(keys.is_empty());
         keys.update(b"b", |_| ());
-        assert!(keys.is_empty(), "an update that creates nothing leaves no key");
+        assert!(
+            keys.is_empty(),
+            "an update that creates nothing leaves no key"
+        );
     }
 
     #[test]

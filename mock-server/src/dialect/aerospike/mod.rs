@@ -43,13 +43,21 @@ impl Connection {
 
     /// Looks again at a message that was held.
     pub fn recall(&mut self, frame: &[u8]) -> Frame {
-        Frame { len: frame.len(), empty: false }
+        Frame {
+            len: frame.len(),
+            empty: false,
+        }
     }
 
     /// The current message as rules see it.
     #[must_use]
     pub fn describe<'a>(&'a self, _frame: &'a [u8]) -> Exchange<'a> {
-        Exchange { protocol: Protocol::Aerospike, command: "unknown", class: Class::Admin, key: &[] }
+        Exchange {
+            protocol: Protocol::Aerospike,
+            command: "unknown",
+            class: Class::Admin,
+            key: &[],
+        }
     }
 
     /// Ordinal of the current message's operation.
@@ -59,7 +67,12 @@ impl Connection {
     }
 
     /// Runs the current message.
-    pub fn execute(&mut self, _frame: &[u8], _context: &mut Context<'_>, _out: &mut BytesMut) -> Flow {
+    pub fn execute(
+        &mut self,
+        _frame: &[u8],
+        _context: &mut Context<'_>,
+        _out: &mut BytesMut,
+    ) -> Flow {
         Flow::Close
     }
 }

@@ -31,7 +31,9 @@ impl State {
     /// Empty databases for a server with `config`.
     #[must_use]
     pub fn new(config: &ServerConfig) -> Self {
-        let databases = (0..config.redis.databases).map(|_| Keyspace::new(config.seed)).collect();
+        let databases = (0..config.redis.databases)
+            .map(|_| Keyspace::new(config.seed))
+            .collect();
         Self { databases }
     }
 }
@@ -80,7 +82,10 @@ impl Connection {
             recalled: false,
             limits: RequestLimits::default(),
             spec: None,
-            choices: Choices { version: Version::Resp2, database: 0 },
+            choices: Choices {
+                version: Version::Resp2,
+                database: 0,
+            },
         }
     }
 
@@ -110,7 +115,10 @@ impl Connection {
         let _ = self.recaller.decode(frame, &RequestLimits::default());
         let args = self.recaller.args(frame);
         self.spec = table::find(args.name());
-        Frame { len: frame.len(), empty: args.is_empty() }
+        Frame {
+            len: frame.len(),
+            empty: args.is_empty(),
+        }
     }
 
     /// The current command as rules see it.
@@ -120,7 +128,12 @@ impl Connection {
             Some(spec) => (spec.name, spec.class, self.args(frame).arg(spec.first_key)),
             None => ("unknown", Class::Admin, &[][..]),
         };
-        Exchange { protocol: Protocol::Redis, command, class, key }
+        Exchange {
+            protocol: Protocol::Redis,
+            command,
+            class,
+            key,
+        }
     }
 
     /// The table ordinal of the current command.
@@ -131,14 +144,23 @@ impl Connection {
 
     /// Runs the current command.
     pub fn execute(&mut self, frame: &[u8], context: &mut Context<'_>, out: &mut BytesMut) -> Flow {
-        let decoder = if self.recalled { &self.recaller } else { &self.decoder };
+        let decoder = if self.recalled {
+            &self.recaller
+        } else {
+            &self.decoder
+        };
         let args = decoder.args(frame);
         let mut reply = ReplyWriter::new(out, self.choices.version, DoubleStyle::Shortest);
         let Some(spec) = self.spec else {
             reply.error("ERR unknown command");
             return Flow::Done;
         };
-        let mut call = Call { args, reply, context, choices: &mut self.choices };
+        let mut call = Call {
+            args,
+            reply,
+            context,
+            choices: &mut self.choices,
+        };
         (spec.run)(&mut call)
     }
 
@@ -151,7 +173,11 @@ impl Connection {
     pub fn close(&mut self, _shared: &Shared, _client: &ClientInfo) {}
 
     fn args<'a>(&'a self, frame: &'a [u8]) -> Args<'a> {
-        if self.recalled { self.recaller.args(frame) } else { self.decoder.args(frame) }
+        if self.recalled {
+            self.recaller.args(frame)
+        } else {
+            self.decoder.args(frame)
+        }
     }
 }
 

@@ -38,18 +38,42 @@ pub fn find(name: &[u8]) -> Option<&'static Spec> {
 #[must_use]
 pub fn command_names() -> &'static [&'static str] {
     static NAMES: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
-        std::iter::once("unknown").chain(TABLE.iter().map(|spec| spec.name)).collect()
+        std::iter::once("unknown")
+            .chain(TABLE.iter().map(|spec| spec.name))
+            .collect()
     });
     &NAMES
 }
 
 const LONGEST_NAME: usize = 32;
 
-static INDEX: LazyLock<HashMap<&'static [u8], &'static Spec, FixedState>> =
-    LazyLock::new(|| TABLE.iter().map(|spec| (spec.name.as_bytes(), spec)).collect());
+static INDEX: LazyLock<HashMap<&'static [u8], &'static Spec, FixedState>> = LazyLock::new(|| {
+    TABLE
+        .iter()
+        .map(|spec| (spec.name.as_bytes(), spec))
+        .collect()
+});
 
 static TABLE: &[Spec] = &[
-    Spec { ordinal: 1, name: "ping", class: Class::Admin, first_key: 0, run: command::ping },
-    Spec { ordinal: 2, name: "get", class: Class::Read, first_key: 1, run: command::get },
-    Spec { ordinal: 3, name: "set", class: Class::Write, first_key: 1, run: command::set },
+    Spec {
+        ordinal: 1,
+        name: "ping",
+        class: Class::Admin,
+        first_key: 0,
+        run: command::ping,
+    },
+    Spec {
+        ordinal: 2,
+        name: "get",
+        class: Class::Read,
+        first_key: 1,
+        run: command::get,
+    },
+    Spec {
+        ordinal: 3,
+        name: "set",
+        class: Class::Write,
+        first_key: 1,
+        run: command::set,
+    },
 ];
