@@ -20,6 +20,9 @@
 
 #![cfg_attr(not(test), warn(clippy::indexing_slicing))]
 
+pub mod admin;
+pub mod batch;
+pub mod cdt;
 pub mod digest;
 mod field;
 mod flags;
@@ -29,7 +32,11 @@ pub mod message;
 pub mod msgpack;
 mod op;
 pub mod order;
+pub mod particle;
 pub mod proto;
+pub mod query;
+pub mod reply;
+pub mod request;
 pub mod result_code;
 mod text;
 mod writer;
