@@ -18,8 +18,6 @@
 //! nothing on the path of a single-record request allocates. Source: the vectors in
 //! `golden/aerospike`, captured from a real server.
 
-#![cfg_attr(not(test), warn(clippy::indexing_slicing))]
-
 pub mod admin;
 pub mod batch;
 pub mod cdt;
