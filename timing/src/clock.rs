@@ -187,8 +187,7 @@ mod tests {
         assert_eq!(Stamp::ZERO.to_string(), "0.000000000");
     }
 
-    /// The kernel prints its uptime, which is `CLOCK_BOOTTIME`: the same as the monotonic clock on
-    /// a machine that was never suspended, and never less.
+    /// `CLOCK_BOOTTIME` also counts the time a machine was suspended, so it is never less.
     #[test]
     fn the_real_clock_is_the_clock_of_the_machine() {
         let before = clock_gettime(ClockId::Monotonic);

@@ -50,13 +50,13 @@ pub fn parse(text: &str) -> Result<Duration, DurationError> {
         .ok_or(DurationError::TooLong { text: given() })
 }
 
-/// The shortest text that [`parse`] reads back as the same duration, in the largest unit that suits:
-/// `1ms`, `1.5ms`, `90s`, `2h`, `0`.
+/// Writes a duration in the largest unit that suits, with all its digits: `1ms`, `1.5ms`, `90s`,
+/// `2h`, `0`. [`parse`] reads the same duration back (up to its limit of 584 years).
 pub fn format(duration: Duration) -> String {
     Human(duration).to_string()
 }
 
-/// Prints a duration as [`format`] does, without a string in between.
+/// Prints a duration as [`format()`] does, without a string in between.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Human(pub Duration);
 
@@ -125,7 +125,6 @@ fn is_zero(digits: &str) -> bool {
 /// Nanoseconds of the decimals `digits` of a unit, if they are whole.
 fn fraction_of(digits: &str, unit_ns: u64) -> Option<u64> {
     let digits = digits.trim_end_matches('0');
-    // An hour is 3.6 * 10^12 ns = 2^13 * ..., so thirteen decimals can still be whole.
     let decimals = u32::try_from(digits.len())
         .ok()
         .filter(|decimals| *decimals <= MAX_DECIMALS)?;
@@ -140,7 +139,9 @@ fn fraction_of(digits: &str, unit_ns: u64) -> Option<u64> {
 
 const MINUTE: u64 = 60 * NANOS_PER_SECOND;
 const HOUR: u64 = 60 * MINUTE;
-const MAX_DECIMALS: u32 = 15;
+
+/// An hour is 2^13 * 3^2 * 5^11 ns: with more decimals (not ending in 0) no unit comes out whole.
+const MAX_DECIMALS: u32 = 13;
 
 const UNITS: [(&str, u64); 7] = [
     ("ns", 1),
@@ -151,3 +152,114 @@ const UNITS: [(&str, u64); 7] = [
     ("m", MINUTE),
     ("h", HOUR),
 ];
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn durations_are_read_to_the_nanosecond() {
+        for (text, nanos) in [
+            ("0", 0),
+            ("0.00", 0),
+            ("0ns", 0),
+            ("20ns", 20),
+            ("300us", 300_000),
+            ("300µs", 300_000),
+            ("1ms", 1_000_000),
+            ("1.5ms", 1_500_000),
+            ("0.000001ms", 1),
+            ("1.0000000000000ns", 1),
+            ("2.5s", 2_500_000_000),
+            ("150ms", 150_000_000),
+            ("1m", 60_000_000_000),
+            ("1h", 3_600_000_000_000),
+            ("0.0000000000025h", 9),
+            ("18446744073709551615ns", u64::MAX),
+            ("18446744073.709551615s", u64::MAX),
+        ] {
+            assert_eq!(parse(text), Ok(Duration::from_nanos(nanos)), "{text}");
+        }
+    }
+
+    #[test]
+    fn other_texts_are_refused_with_what_was_expected() {
+        let owned = |text: &str| text.to_owned();
+        for text in [
+            "", "ms", ".5ms", "1.ms", "1..2s", "1.2.3s", "-1s", "+1s", "1 ms", "1e3s", "1d", "1Ms",
+        ] {
+            assert_eq!(
+                parse(text),
+                Err(DurationError::Syntax { text: owned(text) })
+            );
+        }
+        for text in ["1", "0.5", "00.001"] {
+            assert_eq!(
+                parse(text),
+                Err(DurationError::NoUnit { text: owned(text) })
+            );
+        }
+        for text in [
+            "0.5ns",
+            "1.0001us",
+            "0.00000000000001h",
+            "0.000000000000000000001s",
+        ] {
+            assert_eq!(
+                parse(text),
+                Err(DurationError::TooFine { text: owned(text) })
+            );
+        }
+        for text in [
+            "18446744073709551616ns",
+            "18446744073.709551616s",
+            "9999999h",
+        ] {
+            assert_eq!(
+                parse(text),
+                Err(DurationError::TooLong { text: owned(text) })
+            );
+        }
+        assert_eq!(
+            parse("10").unwrap_err().to_string(),
+            "'10' lacks a unit: expected ns, us, ms, s, m or h, as in 10ms"
+        );
+    }
+
+    #[test]
+    fn durations_print_in_the_unit_that_suits() {
+        for (nanos, text) in [
+            (0, "0"),
+            (999, "999ns"),
+            (1_000, "1us"),
+            (1_001, "1.001us"),
+            (1_000_000, "1ms"),
+            (1_500_000, "1.5ms"),
+            (999_999_999, "999.999999ms"),
+            (1_000_000_001, "1.000000001s"),
+            (60_000_000_000, "1m"),
+            (90_000_000_000, "90s"),
+            (5_400_000_000_000, "90m"),
+            (7_200_000_000_000, "2h"),
+        ] {
+            assert_eq!(format(Duration::from_nanos(nanos)), text);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_printed_duration_parses_back(
+            nanos in prop_oneof![any::<u64>(), 0_u64..10_000_000_000, 0_u64..2_000_000],
+        ) {
+            let duration = Duration::from_nanos(nanos);
+            prop_assert_eq!(parse(&format(duration)), Ok(duration));
+        }
+
+        #[test]
+        fn any_text_is_read_or_refused(text in "[0-9.]{0,30}[a-zµ]{0,3}") {
+            let _ = parse(&text);
+        }
+    }
+}

@@ -233,3 +233,138 @@ fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
 const MAX_DENOMINATOR: u64 = 10 * NANOS_PER_SECOND;
 
 const MAX_DECIMALS: u32 = 9;
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn rate(text: &str) -> Rate {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn rates_are_read_exactly() {
+        for (text, num, den) in [
+            ("1000", 1_000, 1),
+            ("0.1", 1, 10),
+            ("0.10", 1, 10),
+            ("2.5k", 2_500, 1),
+            ("2.5K", 2_500, 1),
+            ("10M", 10_000_000, 1),
+            ("0.00001M", 10, 1),
+            ("0.333333333", 333_333_333, 1_000_000_000),
+            ("1234.5678", 6_172_839, 5_000),
+            ("007", 7, 1),
+        ] {
+            let rate = rate(text);
+            assert_eq!((rate.numerator(), rate.denominator()), (num, den), "{text}");
+        }
+    }
+
+    #[test]
+    fn other_texts_are_refused_with_what_was_expected() {
+        let kind = |text: &str| text.parse::<Rate>().unwrap_err();
+        for text in [
+            "", ".", "1.", ".5", "k", "-1", "+1", "1e3", "1 k", "1kk", "1.2.3", "1m", "inf",
+        ] {
+            assert_eq!(
+                kind(text),
+                RateError::Syntax {
+                    text: text.to_owned()
+                }
+            );
+        }
+        let huge = "99999999999999999999";
+        for text in [
+            "0",
+            "0.0",
+            "0.09",
+            "0.099999999",
+            "10.1M",
+            "10000000.1",
+            huge,
+            "9999999999M",
+        ] {
+            assert_eq!(
+                kind(text),
+                RateError::OutOfRange {
+                    text: text.to_owned()
+                }
+            );
+        }
+        assert_eq!(kind("1.0000000001"), RateError::TooFine);
+        assert_eq!(
+            kind("fast").to_string(),
+            "'fast' is not a rate: expected a number such as 1000, 0.1, 2.5k or 10M (per second)"
+        );
+    }
+
+    #[test]
+    fn a_rate_from_a_period_is_the_reduced_fraction() {
+        let per = |events, period| Rate::per_period(events, period);
+        assert_eq!(per(200, Duration::from_millis(500)), Rate::new(400, 1));
+        assert_eq!(per(1, Duration::from_secs(10)), Ok(Rate::MIN));
+        assert_eq!(per(7, Duration::from_nanos(3)), Rate::new(7_000_000_000, 3));
+        // More events than 64 bits could count in nanoseconds, but the fraction fits.
+        assert_eq!(
+            per(u64::MAX, Duration::from_secs(1)),
+            Rate::new(u64::MAX, 1)
+        );
+        assert_eq!(
+            per(u64::MAX, Duration::from_nanos(1)),
+            Err(RateError::TooFine)
+        );
+        assert_eq!(per(0, Duration::from_secs(1)), Err(RateError::NotPositive));
+        assert_eq!(per(1, Duration::ZERO), Err(RateError::NotPositive));
+        assert_eq!(per(1, Duration::MAX), Err(RateError::TooFine));
+    }
+
+    #[test]
+    fn the_denominator_is_bounded_in_lowest_terms() {
+        assert!(Rate::new(1, 10_000_000_000).is_ok());
+        assert_eq!(Rate::new(1, 10_000_000_001), Err(RateError::TooFine));
+        assert_eq!(Rate::new(3, 30_000_000_000), Rate::new(1, 10_000_000_000));
+        assert_eq!(Rate::new(0, 1), Err(RateError::NotPositive));
+        assert_eq!(Rate::new(1, 0), Err(RateError::NotPositive));
+    }
+
+    #[test]
+    fn rates_are_ordered_by_value() {
+        assert!(rate("0.3") < rate("0.333333333"));
+        assert!(Rate::new(1, 3).unwrap() > rate("0.333333333"));
+        assert!(rate("999999.999999999") < rate("1M"));
+    }
+
+    #[test]
+    fn floating_point_values_are_the_nearest() {
+        // Literals, rounded by the compiler: 10^8 / 3 is nearest to 33333333.33333333209...
+        assert!(rate("0.1").as_f64().to_bits() == 0.1_f64.to_bits());
+        assert!(rate("2.5k").mean_gap_ns().to_bits() == 400_000_f64.to_bits());
+        let third = Rate::new(30, 1).unwrap().mean_gap_ns();
+        assert!(third.to_bits() == 33_333_333.333_333_332_f64.to_bits());
+    }
+
+    #[test]
+    fn an_endless_decimal_is_cut_when_printed() {
+        assert_eq!(Rate::new(2, 3).unwrap().to_string(), "0.666666666");
+        assert_eq!(Rate::new(1, 10_000_000_000).unwrap().to_string(), "0");
+        assert_eq!(rate("1234.50").to_string(), "1234.5");
+    }
+
+    proptest! {
+        #[test]
+        fn a_printed_rate_parses_back(billionths in 100_000_000_u64..=10_000_000_000_000_000) {
+            let rate = Rate::new(billionths, 1_000_000_000).unwrap();
+            prop_assert_eq!(rate.to_string().parse(), Ok(rate));
+        }
+
+        #[test]
+        fn any_text_is_read_or_refused(text in "[0-9.kM+-]{0,24}") {
+            if let Ok(rate) = text.parse::<Rate>() {
+                prop_assert!(Rate::MIN <= rate && rate <= Rate::MAX);
+            }
+        }
+    }
+}

@@ -372,3 +372,62 @@ const LEAD_STEP_NS: u64 = 1_000;
 /// The last part of the lead is spun without yielding: about the cost of one turn of the runtime,
 /// which would otherwise end after the due moment.
 const FINAL_SPIN_NS: u64 = 5_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Latenesses of 1, 2, ... 100 us in a mixed order, over and over: the 75th percentile is 75.
+    #[test]
+    fn the_lead_settles_at_the_75th_percentile() {
+        for lead_start in [20, 60, 150].map(Duration::from_micros) {
+            let mut lead = Lead::new(&WaiterConfig {
+                lead_start,
+                ..WaiterConfig::default()
+            });
+            let (mut sum, rounds) = (0, 50);
+            for round in 0..100 {
+                for step in 0..100 {
+                    // 37 and 100 have no common factor: each value comes once per round.
+                    lead.observe(1_000 * (step * 37 % 100 + 1));
+                    sum += if round >= rounds { lead.lateness_ns } else { 0 };
+                }
+            }
+            let mean_us = sum / (rounds * 100 * 1_000);
+            assert!((70..=80).contains(&mean_us), "settled at {mean_us} us");
+        }
+    }
+
+    #[test]
+    fn the_lead_is_bounded_but_a_small_lateness_is_reported() {
+        let mut lead = Lead::new(&WaiterConfig::default());
+        for _ in 0..1_000 {
+            lead.observe(0);
+        }
+        assert_eq!((lead.lateness_ns, lead.lead_ns()), (0, 20_000));
+        for _ in 0..1_000 {
+            lead.observe(u64::MAX);
+        }
+        assert_eq!((lead.lateness_ns, lead.lead_ns()), (150_000, 150_000));
+        // Back within a hundred good wake-ups, however long the bad time was.
+        for _ in 0..100 {
+            lead.observe(30_000);
+        }
+        assert_eq!(lead.lead_ns(), 50_000);
+    }
+
+    #[test]
+    fn the_longest_lead_rules_when_the_bounds_disagree() {
+        let [min, start, max] = [90, 80, 70].map(Duration::from_micros);
+        let config = WaiterConfig {
+            spin: true,
+            lead_min: min,
+            lead_start: start,
+            lead_max: max,
+        };
+        let mut lead = Lead::new(&config);
+        assert_eq!(lead.lead_ns(), 70_000);
+        lead.observe(0);
+        assert_eq!(lead.lead_ns(), 70_000);
+    }
+}

@@ -18,8 +18,9 @@
 //! nothing on the path of a single-record request allocates. Source: the vectors in
 //! `golden/aerospike`, captured from a real server.
 
-#![cfg_attr(not(test), warn(clippy::indexing_slicing))]
-
+pub mod admin;
+pub mod batch;
+pub mod cdt;
 pub mod digest;
 mod field;
 mod flags;
@@ -29,7 +30,11 @@ pub mod message;
 pub mod msgpack;
 mod op;
 pub mod order;
+pub mod particle;
 pub mod proto;
+pub mod query;
+pub mod reply;
+pub mod request;
 pub mod result_code;
 mod text;
 mod writer;

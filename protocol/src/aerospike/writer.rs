@@ -128,6 +128,11 @@ impl<'a> MessageWriter<'a> {
         self.count_op();
     }
 
+    /// How long the buffer is now, for templates that remember places in it.
+    pub(crate) fn position(&self) -> usize {
+        self.out.len()
+    }
+
     /// Fills in the counts.
     #[inline]
     pub fn finish(self) {

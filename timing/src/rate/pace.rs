@@ -153,3 +153,179 @@ impl GapPacer {
 }
 
 const TWO_POW_64: f64 = 18_446_744_073_709_551_616.0;
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn schedule(rate: &str) -> Pacer {
+        Pacer::uniform(rate.parse().unwrap(), Stamp::ZERO, 0, 1)
+    }
+
+    const TEN_BILLION: u64 = 10_000_000_000;
+
+    #[test]
+    fn ten_billion_events_end_at_the_exact_moment() {
+        // floor(10^10 * 10^9 / rate), worked out by hand.
+        for (rate, nanos) in [
+            ("10M", 1_000_000_000_000),
+            ("9999999", 1_000_000_100_000),
+            ("1000", 10_000_000_000_000_000),
+            ("3", 3_333_333_333_333_333_333),
+            ("7", 1_428_571_428_571_428_571),
+            ("0.6", 16_666_666_666_666_666_666),
+            ("1.1", 9_090_909_090_909_090_909),
+        ] {
+            assert_eq!(
+                schedule(rate).intended(TEN_BILLION).as_nanos(),
+                nanos,
+                "{rate}"
+            );
+        }
+        // 3170 years at 0.1 per second: later than the clock can tell.
+        assert_eq!(schedule("0.1").intended(TEN_BILLION), Stamp::MAX);
+        assert_eq!(
+            schedule("0.1").intended(1_800_000_000).as_nanos(),
+            18_000_000_000_000_000_000
+        );
+        assert_eq!(schedule("0.1").intended(u64::MAX), Stamp::MAX);
+    }
+
+    #[test]
+    fn ten_billion_steps_carry_the_remainder() {
+        // One thread of a billion: ten of its steps pass ten billion events of the schedule.
+        for (rate, nanos) in [
+            ("3", 3_333_333_333_333_333_333),
+            ("9999999", 1_000_000_100_000),
+        ] {
+            let mut pacer = Pacer::uniform(rate.parse().unwrap(), Stamp::ZERO, 0, 1_000_000_000);
+            for _ in 0..10 {
+                pacer.next();
+            }
+            assert_eq!(
+                (pacer.index(), pacer.peek().as_nanos()),
+                (TEN_BILLION, nanos)
+            );
+        }
+    }
+
+    #[test]
+    fn a_million_single_steps_do_not_drift() {
+        let mut pacer = schedule("7");
+        for _ in 0..1_000_000 {
+            pacer.next();
+        }
+        // floor(10^15 / 7)
+        assert_eq!(pacer.next().as_nanos(), 142_857_142_857_142);
+    }
+
+    #[test]
+    fn the_schedule_counts_from_its_start() {
+        let start = Stamp::from_nanos(123);
+        let mut pacer = Pacer::uniform("10M".parse().unwrap(), start, 0, 1);
+        let dues = [pacer.next(), pacer.next(), pacer.next()].map(Stamp::as_nanos);
+        assert_eq!(dues, [123, 223, 323]);
+    }
+
+    #[test]
+    fn a_schedule_stays_at_the_end_of_the_clock() {
+        let mut pacer = Pacer::uniform(Rate::MIN, Stamp::MAX.sub_nanos(5), 0, 1);
+        assert_eq!(pacer.next(), Stamp::MAX.sub_nanos(5));
+        assert_eq!(pacer.next(), Stamp::MAX);
+        assert_eq!(pacer.next(), Stamp::MAX);
+    }
+
+    #[test]
+    fn odd_gaps_move_nothing_or_to_the_end() {
+        let mut pacer = GapPacer::new(Stamp::from_nanos(9));
+        for gap in [0.0, -0.0, -5.0, f64::NAN, f64::NEG_INFINITY] {
+            assert_eq!(pacer.after(gap).as_nanos(), 9);
+        }
+        assert_eq!(pacer.after(f64::INFINITY), Stamp::MAX);
+        assert_eq!(pacer.after(1.0), Stamp::MAX);
+    }
+
+    #[test]
+    fn a_third_of_a_nanosecond_is_carried() {
+        let mut pacer = GapPacer::new(Stamp::ZERO);
+        let mut due = Stamp::ZERO;
+        for _ in 0..3_000_000 {
+            due = pacer.after(100.0 / 3.0);
+        }
+        // The nearest number to 100/3 is above it by less than 2^-48.
+        assert_eq!(due.as_nanos(), 100_000_000);
+    }
+
+    /// A positive gap as an exact multiple of 2^-64 ns, from the bits of its representation.
+    fn in_fixed_point(gap: f64) -> u128 {
+        let bits = gap.to_bits();
+        let mantissa = u128::from(bits & ((1 << 52) - 1) | (1 << 52));
+        let exponent = i64::try_from(bits >> 52).unwrap() - 1075;
+        mantissa << u32::try_from(exponent + 64).unwrap()
+    }
+
+    fn any_rate() -> impl Strategy<Value = Rate> {
+        let decimal = (
+            100_000_000_u64..=10_000_000_000_000_000,
+            Just(1_000_000_000),
+        );
+        let fraction = (1_u64..=u64::MAX, 1_u64..=10_000_000_000);
+        prop_oneof![decimal, fraction].prop_map(|(num, den)| Rate::new(num, den).unwrap())
+    }
+
+    proptest! {
+        /// `due` is the last whole nanosecond that is not after `index` exact gaps:
+        /// due * num <= index * den * 10^9 < (due + 1) * num.
+        #[test]
+        fn each_moment_is_the_exact_one_rounded_down(rate in any_rate(), index: u64) {
+            let due = Pacer::uniform(rate, Stamp::ZERO, 0, 1).intended(index);
+            let exact = u128::from(index) * u128::from(rate.denominator()) * 1_000_000_000;
+            let num = u128::from(rate.numerator());
+            prop_assert!(u128::from(due.as_nanos()) * num <= exact);
+            if due < Stamp::MAX {
+                prop_assert!(exact < (u128::from(due.as_nanos()) + 1) * num);
+            }
+        }
+
+        #[test]
+        fn stepping_gives_the_exact_moments_and_never_goes_back(
+            rate in any_rate(), start: u32, phase in 0_u64..1_000, stride in 1_u64..1_000,
+        ) {
+            let start = Stamp::from_nanos(u64::from(start));
+            let mut pacer = Pacer::uniform(rate, start, phase, stride);
+            let mut last = Stamp::ZERO;
+            for step in 0..200 {
+                let due = pacer.next();
+                prop_assert_eq!(due, pacer.intended(phase + step * stride));
+                prop_assert!(due >= last);
+                last = due;
+            }
+        }
+
+        #[test]
+        fn threads_together_take_each_event_once(rate in any_rate(), threads in 1_u64..9) {
+            let mut whole = Pacer::uniform(rate, Stamp::ZERO, 0, 1);
+            let mut shares: Vec<Pacer> =
+                (0..threads).map(|k| Pacer::uniform(rate, Stamp::ZERO, k, threads)).collect();
+            for index in 0..100 {
+                let share = &mut shares[usize::try_from(index % threads).unwrap()];
+                prop_assert_eq!(share.index(), index);
+                prop_assert_eq!(share.next(), whole.next());
+            }
+        }
+
+        #[test]
+        fn gaps_add_up_without_loss(gaps in prop::collection::vec(1.0_f64..1e12, 1..200)) {
+            let mut pacer = GapPacer::new(Stamp::ZERO);
+            let mut exact = 0;
+            for gap in gaps {
+                exact += in_fixed_point(gap);
+                let due = pacer.after(gap);
+                prop_assert_eq!(u128::from(due.as_nanos()), exact >> 64);
+                prop_assert_eq!(pacer.last(), due);
+            }
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! Why a run has no result.
+
+use std::io;
+use std::net::SocketAddr;
+
+use crate::settings::SettingsError;
+
+/// Why a run has no result.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// The settings are not legal.
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+    /// Not one connection could be made.
+    #[error("no connection to {address}: {error}")]
+    NoConnection {
+        /// Where to.
+        address: SocketAddr,
+        /// The last error seen.
+        error: String,
+    },
+    /// The server refused the login.
+    #[error("login refused by {address}: {text}")]
+    LoginRefused {
+        /// The server.
+        address: SocketAddr,
+        /// Its words.
+        text: String,
+    },
+    /// The server refused another step of the handshake.
+    #[error("handshake refused by {address}: {text}")]
+    HandshakeRefused {
+        /// The server.
+        address: SocketAddr,
+        /// Its words.
+        text: String,
+    },
+    /// Stopped before the load began.
+    #[error("stopped before the load began")]
+    Stopped,
+    /// The machine refused a thread, a runtime or a timer.
+    #[error("cannot start a worker: {0}")]
+    Worker(#[from] io::Error),
+}

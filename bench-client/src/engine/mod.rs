@@ -1,0 +1,46 @@
+//! The engine: workers as state machines, and the real shell that runs them on sockets.
+//!
+//! A worker has no socket, clock or sleep inside. Both shells do the same with it:
+//!
+//! ```text
+//!            handle_connected / handle_bytes / handle_closed / handle_timeout (now, ...)
+//!   shell  ---------------------------------------------------------------------------->  worker
+//!          <----------------------------------------------------------------------------
+//!            poll_action (connect, close, flush), output + written, poll_timeout
+//! ```
+
+mod control;
+mod error;
+
+pub use control::{Control, Observer, Silent};
+pub use error::RunError;
+
+use crate::record::{ClientRow, Summary};
+use crate::settings::Settings;
+
+/// What a run gives back.
+#[derive(Clone, Debug)]
+pub struct RunResult {
+    /// The numbers.
+    pub summary: Summary,
+    /// One row per request and attempt, by thread and in the order of their ends; empty without
+    /// [`Settings::record_rows`].
+    pub rows: Vec<ClientRow>,
+}
+
+/// Runs the load on real sockets and returns when it is over.
+///
+/// `observer` is called on the calling thread, once per interval.
+///
+/// # Errors
+/// Settings that are not legal, no connection at all, or a refused login. A server that goes away
+/// during the load is no error: the result says so in its notices.
+pub fn run(
+    settings: &Settings,
+    control: &Control,
+    observer: &mut dyn Observer,
+) -> Result<RunResult, RunError> {
+    settings.check()?;
+    let _ = (control, observer);
+    Err(RunError::Stopped)
+}

@@ -1,0 +1,19 @@
+//! What a run records: outcomes, latencies, intervals, raw rows and the summary.
+//!
+//! Each worker records into a [`Tally`] of its own, alone; at interval boundaries it hands the
+//! tally over and goes on with an empty one. The reporter adds the tallies of all threads up.
+//! All times are nanoseconds of one monotonic clock.
+
+mod interval;
+mod latency;
+mod outcome;
+mod row;
+mod summary;
+mod tally;
+
+pub use interval::{Interval, Phase};
+pub use latency::{LATENCY_MAX_NS, Latency};
+pub use outcome::{ErrorKind, OpClass, Outcome, Outcomes};
+pub use row::{ClientRow, RowKind};
+pub use summary::{ConnectionLoss, Notice, Summary, ThreadSummary};
+pub use tally::{ClassTally, ConnectTally, ErrorCounts, MAX_ERROR_KINDS, Tally};

@@ -1,0 +1,49 @@
+//! Raw rows: one for each request handed to a connection.
+
+use std::net::SocketAddr;
+
+use kvlab_timing::Stamp;
+
+use super::{OpClass, Outcome};
+
+/// One request as the client saw it. The lab joins it with the server's row of the same
+/// (address, ordinal, sequence).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClientRow {
+    /// The client's end of the connection.
+    pub local: SocketAddr,
+    /// How many times this address had connected before.
+    pub ordinal: u32,
+    /// Place of the request on its connection, from 0, handshake and tend included.
+    pub sequence: u64,
+    /// What the request was for.
+    pub kind: RowKind,
+    /// Class in the mix, or [`OpClass::CONTROL`].
+    pub class: OpClass,
+    /// When the schedule wanted it sent; in a closed loop the moment of the send.
+    pub intended: Stamp,
+    /// Just before the write call that took its first byte. For a request that was never written
+    /// ([`Outcome::NotSent`]) the moment it was given up.
+    pub sent: Stamp,
+    /// Just after the read that completed the reply.
+    pub received: Option<Stamp>,
+    /// How this attempt ended.
+    pub outcome: Outcome,
+    /// Attempts of the same operation before this one.
+    pub attempt: u8,
+    /// Whether another attempt followed. Only the last attempt counts in the summary's outcomes.
+    pub retried: bool,
+}
+
+/// What a request was for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RowKind {
+    /// Opening a connection: login, version, database.
+    Handshake,
+    /// Learning the cluster.
+    Tend,
+    /// Load of the measured part.
+    Load,
+    /// Load before the measured part.
+    Warmup,
+}

@@ -1,0 +1,139 @@
+//! The result of a run in numbers.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use kvlab_timing::Stamp;
+
+use super::{Outcomes, Tally};
+use crate::settings::{Load, Pipeline};
+
+/// The result of a run, warm-up left out.
+#[derive(Clone, Debug)]
+pub struct Summary {
+    /// The load model.
+    pub load: Load,
+    /// Depth and mode of the pipelines.
+    pub pipeline: Pipeline,
+    /// Names of the classes, in the order of `tally.classes`.
+    pub classes: Vec<String>,
+    /// Start of the measured part.
+    pub started: Stamp,
+    /// First intended start (open loop) or first send (closed loop) of the measured part.
+    pub first: Option<Stamp>,
+    /// Last reply to a request of the measured part.
+    pub last: Option<Stamp>,
+    /// Requests that were due in the measured part; equals `tally.outcomes().total()`.
+    pub due: u64,
+    /// Counts and latencies.
+    pub tally: Tally,
+    /// Requests of the warm-up, by outcome.
+    pub warmup: Outcomes,
+    /// Load connections wanted.
+    pub connections_wanted: u64,
+    /// Load connections that were up when the load began.
+    pub connections_at_start: u64,
+    /// One entry per thread.
+    pub threads: Vec<ThreadSummary>,
+    /// Hash over the sequence of operations drawn (class, key, value size) of every stream; equal
+    /// for equal settings and seed where the number of requests is fixed.
+    pub sequence_hash: u64,
+    /// Whether the run was stopped before its end.
+    pub interrupted: bool,
+    /// What a reader must know before trusting the numbers.
+    pub notices: Vec<Notice>,
+}
+
+impl Summary {
+    /// Time from the first send (intended start in an open loop) to the last reply.
+    #[must_use]
+    pub fn elapsed(&self) -> Duration {
+        match (self.first, self.last) {
+            (Some(first), Some(last)) => Duration::from_nanos(last.saturating_since(first)),
+            _ => Duration::ZERO,
+        }
+    }
+
+    /// Answered requests per second of [`Self::elapsed`]; 0 when nothing was answered.
+    #[must_use]
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "the nearest value is what is wanted"
+    )]
+    pub fn rate(&self) -> f64 {
+        let seconds = self.elapsed().as_secs_f64();
+        if seconds == 0.0 {
+            return 0.0;
+        }
+        self.tally.outcomes().answered() as f64 / seconds
+    }
+}
+
+/// What one thread did.
+#[derive(Clone, Debug, Default)]
+pub struct ThreadSummary {
+    /// Connections of the thread.
+    pub connections: u32,
+    /// Requests due in the measured part.
+    pub due: u64,
+    /// Processor time over elapsed time in the measured part; `None` under virtual time.
+    pub cpu_share: Option<f64>,
+    /// Processor time of the measured part; `None` under virtual time.
+    pub cpu: Option<Duration>,
+}
+
+/// What a reader must know before trusting the numbers.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Notice {
+    /// The client did not keep its schedule: the 99th percentile of the lag is above a tenth of
+    /// the 99th percentile of the response time.
+    FellBehind {
+        /// Median lag.
+        lag_p50: Duration,
+        /// 99th percentile of the lag.
+        lag_p99: Duration,
+        /// Largest lag.
+        lag_max: Duration,
+        /// 99th percentile of the response time.
+        response_p99: Duration,
+    },
+    /// A thread used more than 70 % of a core: the client itself may be the limit.
+    Busy {
+        /// The thread, from 0.
+        thread: u32,
+        /// Its processor time over elapsed time.
+        cpu_share: f64,
+    },
+    /// Requests timed out; they are counted but not in the latencies, whose tails are therefore
+    /// too good.
+    TimeoutsExcluded {
+        /// How many.
+        count: u64,
+    },
+    /// Not all connections were up when the load began.
+    ConnectionsMissing {
+        /// Connections wanted.
+        wanted: u64,
+        /// Connections up.
+        up: u64,
+    },
+    /// The server went away before the end and did not come back.
+    ServerLost(ConnectionLoss),
+    /// Latencies above one hour stand in the histogram as one hour.
+    Clamped {
+        /// How many.
+        count: u64,
+    },
+}
+
+/// The loss of a server in the middle of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConnectionLoss {
+    /// The server's address.
+    pub address: SocketAddr,
+    /// When the last connection was given up.
+    pub at: Stamp,
+    /// The last error seen.
+    pub error: String,
+}

@@ -1,0 +1,226 @@
+//! Counts and latencies over some stretch of time, of one thread or of all.
+
+use std::collections::BTreeMap;
+
+use super::{ErrorKind, Latency, OpClass, Outcome, Outcomes};
+
+/// What happened in some stretch of time.
+#[derive(Clone, Debug, Default)]
+pub struct Tally {
+    /// By class, in the order of [`crate::settings::Target::classes`].
+    pub classes: Vec<ClassTally>,
+    /// Send minus intended start of each request sent; empty in a closed loop.
+    pub lag: Latency,
+    /// Requests written to sockets, retries included, handshake and tend not.
+    pub sent: u64,
+    /// Bytes written, everything included.
+    pub bytes_out: u64,
+    /// Bytes read, everything included.
+    pub bytes_in: u64,
+    /// Handshake and tend requests answered.
+    pub control: u64,
+    /// Replies nobody asked for: pushes and the like.
+    pub pushes: u64,
+    /// What happened to connections.
+    pub connects: ConnectTally,
+}
+
+/// Counts and latencies of one class.
+#[derive(Clone, Debug, Default)]
+pub struct ClassTally {
+    /// How the requests ended.
+    pub outcomes: Outcomes,
+    /// Error replies by kind.
+    pub errors: ErrorCounts,
+    /// Attempts that were followed by another.
+    pub retries: u64,
+    /// Reply minus send of hits and misses.
+    pub service: Latency,
+    /// Reply minus intended start of hits and misses; empty in a closed loop.
+    pub response: Latency,
+    /// Reply minus send of error replies.
+    pub failed: Latency,
+}
+
+/// What happened to connections.
+#[derive(Clone, Debug, Default)]
+pub struct ConnectTally {
+    /// Connections established and through their handshake.
+    pub established: u64,
+    /// Connection attempts refused, unreachable or timed out, and handshakes that failed.
+    pub failed: u64,
+    /// Established connections that ended before the run did.
+    pub lost: u64,
+    /// From the start of connecting to the end of the handshake.
+    pub setup: Latency,
+}
+
+/// Error replies by kind.
+pub type ErrorCounts = BTreeMap<ErrorKind, u64>;
+
+/// Kinds of errors counted apart in one class; further ones are counted as `other kinds`.
+pub const MAX_ERROR_KINDS: usize = 64;
+
+impl Tally {
+    /// An empty tally for this many classes.
+    #[must_use]
+    pub fn new(classes: usize) -> Self {
+        Self {
+            classes: vec![ClassTally::default(); classes],
+            ..Self::default()
+        }
+    }
+
+    /// Adds everything of another.
+    pub fn merge(&mut self, other: &Self) {
+        if self.classes.len() < other.classes.len() {
+            self.classes
+                .resize_with(other.classes.len(), ClassTally::default);
+        }
+        for (mine, theirs) in self.classes.iter_mut().zip(&other.classes) {
+            mine.merge(theirs);
+        }
+        self.lag.merge(&other.lag);
+        self.sent += other.sent;
+        self.bytes_out += other.bytes_out;
+        self.bytes_in += other.bytes_in;
+        self.control += other.control;
+        self.pushes += other.pushes;
+        self.connects.merge(&other.connects);
+    }
+
+    /// Forgets everything; keeps the memory.
+    pub fn clear(&mut self) {
+        for class in &mut self.classes {
+            class.clear();
+        }
+        self.lag.clear();
+        self.sent = 0;
+        self.bytes_out = 0;
+        self.bytes_in = 0;
+        self.control = 0;
+        self.pushes = 0;
+        self.connects.clear();
+    }
+
+    /// Outcomes of all classes together.
+    #[must_use]
+    pub fn outcomes(&self) -> Outcomes {
+        let mut all = Outcomes::default();
+        for class in &self.classes {
+            all += class.outcomes;
+        }
+        all
+    }
+
+    /// Error replies of all classes together.
+    #[must_use]
+    pub fn errors(&self) -> ErrorCounts {
+        let mut all = ErrorCounts::new();
+        for (kind, count) in self.classes.iter().flat_map(|class| &class.errors) {
+            *all.entry(*kind).or_default() += count;
+        }
+        all
+    }
+
+    /// Service time of all classes together.
+    #[must_use]
+    pub fn service(&self) -> Latency {
+        self.together(|class| &class.service)
+    }
+
+    /// Response time of all classes together; empty in a closed loop.
+    #[must_use]
+    pub fn response(&self) -> Latency {
+        self.together(|class| &class.response)
+    }
+
+    /// The latency a reader means by default: response time in an open loop, else service time.
+    #[must_use]
+    pub fn latency(&self) -> Latency {
+        let response = self.response();
+        if response.is_empty() {
+            self.service()
+        } else {
+            response
+        }
+    }
+
+    /// Samples above one hour in any latency of hits and misses.
+    #[must_use]
+    pub fn clamped(&self) -> u64 {
+        self.classes
+            .iter()
+            .map(|class| class.service.clamped() + class.response.clamped())
+            .sum()
+    }
+
+    fn together(&self, pick: impl Fn(&ClassTally) -> &Latency) -> Latency {
+        let mut all = Latency::default();
+        for class in &self.classes {
+            all.merge(pick(class));
+        }
+        all
+    }
+
+    /// The tally of a class; one that is not in the mix has none.
+    pub(crate) fn class_mut(&mut self, class: OpClass) -> Option<&mut ClassTally> {
+        self.classes.get_mut(class.index())
+    }
+}
+
+impl ClassTally {
+    /// Counts how a request ended, with the kind of its error.
+    pub(crate) fn count(&mut self, outcome: Outcome) {
+        self.outcomes.count(outcome);
+        if let Outcome::Error(kind) = outcome {
+            self.count_error(kind);
+        }
+    }
+
+    fn count_error(&mut self, kind: ErrorKind) {
+        let full = self.errors.len() >= MAX_ERROR_KINDS && !self.errors.contains_key(&kind);
+        let kind = if full {
+            ErrorKind::new(b"other kinds")
+        } else {
+            kind
+        };
+        *self.errors.entry(kind).or_default() += 1;
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.outcomes += other.outcomes;
+        for (kind, count) in &other.errors {
+            *self.errors.entry(*kind).or_default() += count;
+        }
+        self.retries += other.retries;
+        self.service.merge(&other.service);
+        self.response.merge(&other.response);
+        self.failed.merge(&other.failed);
+    }
+
+    fn clear(&mut self) {
+        self.outcomes = Outcomes::default();
+        self.errors.clear();
+        self.retries = 0;
+        self.service.clear();
+        self.response.clear();
+        self.failed.clear();
+    }
+}
+
+impl ConnectTally {
+    fn merge(&mut self, other: &Self) {
+        self.established += other.established;
+        self.failed += other.failed;
+        self.lost += other.lost;
+        self.setup.merge(&other.setup);
+    }
+
+    fn clear(&mut self) {
+        self.established = 0;
+        self.failed = 0;
+        self.lost = 0;
+        self.setup.clear();
+    }
+}

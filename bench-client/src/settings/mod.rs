@@ -1,0 +1,246 @@
+//! Resolved settings of a run: every value is legal once [`Settings::check`] passed.
+//!
+//! Front ends translate a tool's own options into [`Settings`]; the engine reads nothing else.
+//! Types carry the rules where they can (non-zero counts, rates); [`Settings::check`] holds the
+//! rules that concern two values at once.
+
+mod aerospike;
+mod keys;
+mod load;
+mod redis;
+mod values;
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+pub use aerospike::{AerospikeOperation, AerospikeTarget, AerospikeVerb, Retries};
+pub use keys::{KeyPattern, KeySettings};
+pub use load::{Arrivals, Load, MixOrder, Pipeline, PipelineMode, Stop};
+pub use redis::{RedisOperation, RedisTarget, RespVersion};
+pub use values::{Content, MAX_VALUE_SIZE, SizeDistribution, ValueSettings};
+
+/// What a run does: whom it talks to, how hard, with what, and for how long.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The server and the operations to send to it.
+    pub target: Target,
+    /// Worker threads; each owns its share of the connections and of the schedule.
+    pub threads: NonZeroU32,
+    /// Load connections in all, spread over the threads. With several nodes this is the number
+    /// of operations in flight at once and the upper bound of connections to each node.
+    pub connections: NonZeroU32,
+    /// Requests in flight on one connection, and how the slots are refilled.
+    pub pipeline: Pipeline,
+    /// Closed loop, or open loop with a rate and an arrival law.
+    pub load: Load,
+    /// When the run ends.
+    pub stop: Stop,
+    /// Load before the measured part; its requests are counted but not reported.
+    pub warmup: Duration,
+    /// The key space and the order in which it is visited.
+    pub keys: KeySettings,
+    /// Sizes and content of written values.
+    pub values: ValueSettings,
+    /// In which order the weighted operations follow each other.
+    pub mix: MixOrder,
+    /// Seed of every random stream of the run.
+    pub seed: u64,
+    /// Time from the send of a request to its time-out.
+    pub timeout: Duration,
+    /// How long after the end an open loop goes on sending what was due before the end.
+    pub drain: Duration,
+    /// Bound of the set-up phase: connecting, logging in, learning the cluster.
+    pub connect_timeout: Duration,
+    /// Waits between attempts to reconnect a lost connection.
+    pub backoff: Backoff,
+    /// Length of the intervals given to the observer.
+    pub interval: Duration,
+    /// Whether one row for each request is kept (the lab joins them with the server's rows).
+    pub record_rows: bool,
+    /// Whether the pacing thread may spin for the last microseconds before a due moment.
+    pub spin: bool,
+}
+
+/// Bounded exponential waits between attempts to reconnect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Backoff {
+    /// Wait before the first attempt; doubles with each failure.
+    pub first: Duration,
+    /// Upper bound of one wait.
+    pub most: Duration,
+    /// Failures in a row on one connection after which it is given up.
+    pub attempts: u32,
+}
+
+impl Default for Backoff {
+    fn default() -> Self {
+        Self {
+            first: Duration::from_millis(10),
+            most: Duration::from_secs(1),
+            attempts: 8,
+        }
+    }
+}
+
+/// The server to load, with the operations in its own terms.
+#[derive(Clone, Debug)]
+pub enum Target {
+    /// A RESP server.
+    Redis(RedisTarget),
+    /// An Aerospike cluster.
+    Aerospike(AerospikeTarget),
+}
+
+impl Target {
+    /// The classes of the run, in the order that [`crate::record::OpClass`] counts.
+    #[must_use]
+    pub fn classes(&self) -> Vec<ClassSpec> {
+        match self {
+            Self::Redis(target) => target
+                .operations
+                .iter()
+                .map(RedisOperation::class)
+                .collect(),
+            Self::Aerospike(target) => target
+                .operations
+                .iter()
+                .map(AerospikeOperation::class)
+                .collect(),
+        }
+    }
+}
+
+/// What the engine needs to know of an operation: it never sees a command.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ClassSpec {
+    /// Name in reports, for example `GET` or `put`.
+    pub name: String,
+    /// Share among the operations.
+    pub weight: u32,
+    /// Whether a value is drawn for each request.
+    pub writes: bool,
+    /// Key pattern of its own, where it differs from the one of the run.
+    pub pattern: Option<KeyPattern>,
+}
+
+impl Settings {
+    /// Settings with one thread, one connection, a closed loop of one second and default keys.
+    #[must_use]
+    pub fn new(target: Target) -> Self {
+        Self {
+            target,
+            threads: NonZeroU32::MIN,
+            connections: NonZeroU32::MIN,
+            pipeline: Pipeline::default(),
+            load: Load::Closed,
+            stop: Stop {
+                duration: Some(Duration::from_secs(1)),
+                requests: None,
+            },
+            warmup: Duration::ZERO,
+            keys: KeySettings::default(),
+            values: ValueSettings::default(),
+            mix: MixOrder::Random,
+            seed: 1,
+            timeout: Duration::from_secs(5),
+            drain: Duration::from_secs(5),
+            connect_timeout: Duration::from_secs(5),
+            backoff: Backoff::default(),
+            interval: Duration::from_secs(1),
+            record_rows: false,
+            spin: true,
+        }
+    }
+
+    /// Checks the rules that concern several values.
+    ///
+    /// # Errors
+    /// Names the first rule that does not hold, in the words of the settings.
+    pub fn check(&self) -> Result<(), SettingsError> {
+        let classes = self.target.classes();
+        if self.threads > self.connections {
+            return Err(SettingsError::MoreThreadsThanConnections {
+                threads: self.threads.get(),
+                connections: self.connections.get(),
+            });
+        }
+        if classes.is_empty() || classes.iter().all(|class| class.weight == 0) {
+            return Err(SettingsError::NoOperation);
+        }
+        if classes.len() > MAX_CLASSES {
+            return Err(SettingsError::TooManyOperations {
+                found: classes.len(),
+            });
+        }
+        if self.stop.duration.is_none() && self.stop.requests.is_none() {
+            return Err(SettingsError::NoEnd);
+        }
+        if self.timeout.is_zero() || self.connect_timeout.is_zero() || self.interval.is_zero() {
+            return Err(SettingsError::ZeroTime);
+        }
+        if matches!(self.target, Target::Aerospike(_)) && self.pipeline.depth.get() > 1 {
+            return Err(SettingsError::NoPipeline {
+                depth: self.pipeline.depth.get(),
+            });
+        }
+        self.keys.check()?;
+        for class in &classes {
+            if let Some(pattern) = &class.pattern {
+                pattern.check()?;
+            }
+        }
+        self.values.check()
+    }
+}
+
+/// Bound of the number of operations in one mix.
+pub const MAX_CLASSES: usize = 64;
+
+/// A rule that the settings break.
+#[derive(Debug, thiserror::Error, PartialEq)]
+#[non_exhaustive]
+pub enum SettingsError {
+    /// A thread would have no connection.
+    #[error("{threads} threads need at least as many connections, found {connections}")]
+    MoreThreadsThanConnections {
+        /// Threads asked for.
+        threads: u32,
+        /// Connections asked for.
+        connections: u32,
+    },
+    /// The mix is empty, or all weights are 0.
+    #[error("no operation with a weight above 0")]
+    NoOperation,
+    /// The mix is larger than [`MAX_CLASSES`].
+    #[error("at most {MAX_CLASSES} operations in one mix, found {found}")]
+    TooManyOperations {
+        /// Operations given.
+        found: usize,
+    },
+    /// Neither a duration nor a number of requests ends the run.
+    #[error("a run needs a duration or a number of requests")]
+    NoEnd,
+    /// A time-out or interval of 0.
+    #[error("time-outs and the interval must be longer than 0")]
+    ZeroTime,
+    /// The protocol answers one request at a time on a connection.
+    #[error("this protocol takes one request at a time on a connection, pipeline is {depth}")]
+    NoPipeline {
+        /// Depth asked for.
+        depth: u32,
+    },
+    /// A key pattern with an illegal parameter.
+    #[error("key pattern: {0}")]
+    Keys(&'static str),
+    /// A value size or distribution with an illegal parameter.
+    #[error("value size: {0}")]
+    Values(&'static str),
+    /// A command template that cannot be read.
+    #[error("command {command:?}: {why}")]
+    Command {
+        /// The command as typed.
+        command: String,
+        /// What is wrong with it.
+        why: String,
+    },
+}
