@@ -12,7 +12,8 @@
 //! Around them: key [`digest`]s and partitions, [`result_code`]s, values of bins ([`particle`])
 //! with the [`msgpack`] dialect of lists and maps and its value [`order`], arguments of collection
 //! operations ([`cdt`]) and of scans and queries ([`query`]), [`batch`] rows, and the client's side:
-//! pre-encoded [`request`]s and a fast reader of [`reply`]s.
+//! pre-encoded [`request`]s and a fast reader of [`reply`]s. [`tree`] takes whole frames apart for
+//! tests and tools.
 //!
 //! Integers are big-endian unless a field says otherwise. Nothing here owns a socket or a clock;
 //! nothing on the path of a single-record request allocates. Source: the vectors in
@@ -37,6 +38,7 @@ pub mod reply;
 pub mod request;
 pub mod result_code;
 mod text;
+pub mod tree;
 mod writer;
 
 pub use flags::BatchFlags;

@@ -233,6 +233,22 @@ pub fn put_op_head(
     out.put_slice(name);
 }
 
+/// Writes a whole operation.
+#[inline]
+pub(crate) fn put_op(
+    op: OpCode,
+    particle: ParticleType,
+    flags: u8,
+    name: &[u8],
+    value: &[u8],
+    out: &mut BytesMut,
+) {
+    out.put_u32(wire_len(OP_HEAD_LEN + name.len() + value.len()));
+    out.put_slice(&[op.byte(), particle.byte(), flags, name_len(name)]);
+    out.put_slice(name);
+    out.put_slice(value);
+}
+
 /// A length as four bytes; frames end far below the limit of that.
 #[inline]
 pub(crate) fn wire_len(len: usize) -> u32 {
