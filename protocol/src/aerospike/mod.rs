@@ -12,14 +12,16 @@
 //! Around them: key [`digest`]s and partitions, [`result_code`]s, values of bins ([`particle`])
 //! with the [`msgpack`] dialect of lists and maps and its value [`order`], arguments of collection
 //! operations ([`cdt`]) and of scans and queries ([`query`]), [`batch`] rows, and the client's side:
-//! pre-encoded [`request`]s and a fast reader of [`reply`]s.
+//! pre-encoded [`request`]s and a fast reader of [`reply`]s. [`tree`] takes whole frames apart for
+//! tests and tools.
 //!
 //! Integers are big-endian unless a field says otherwise. Nothing here owns a socket or a clock;
 //! nothing on the path of a single-record request allocates. Source: the vectors in
 //! `golden/aerospike`, captured from a real server.
 
-#![cfg_attr(not(test), warn(clippy::indexing_slicing))]
-
+pub mod admin;
+pub mod batch;
+pub mod cdt;
 pub mod digest;
 mod field;
 mod flags;
@@ -29,9 +31,14 @@ pub mod message;
 pub mod msgpack;
 mod op;
 pub mod order;
+pub mod particle;
 pub mod proto;
+pub mod query;
+pub mod reply;
+pub mod request;
 pub mod result_code;
 mod text;
+pub mod tree;
 mod writer;
 
 pub use flags::BatchFlags;

@@ -204,6 +204,13 @@ pub struct FrameStart {
     kind: Kind,
 }
 
+impl FrameStart {
+    /// The start of a frame whose header was copied from a template.
+    pub(crate) const fn at(at: usize, kind: Kind) -> Self {
+        Self { at, kind }
+    }
+}
+
 /// Writes a header whose length is filled in by [`finish_frame`].
 #[inline]
 pub fn begin_frame(kind: Kind, out: &mut BytesMut) -> FrameStart {

@@ -128,6 +128,11 @@ impl<'a> MessageWriter<'a> {
         self.count_op();
     }
 
+    /// How long the buffer is now, for templates that remember places in it.
+    pub(crate) fn position(&self) -> usize {
+        self.out.len()
+    }
+
     /// Fills in the counts.
     #[inline]
     pub fn finish(self) {
@@ -226,6 +231,22 @@ pub fn put_op_head(
     out.put_u32(wire_len(OP_HEAD_LEN + name.len() + value_len));
     out.put_slice(&[op.byte(), particle.byte(), 0, name_len(name)]);
     out.put_slice(name);
+}
+
+/// Writes a whole operation.
+#[inline]
+pub(crate) fn put_op(
+    op: OpCode,
+    particle: ParticleType,
+    flags: u8,
+    name: &[u8],
+    value: &[u8],
+    out: &mut BytesMut,
+) {
+    out.put_u32(wire_len(OP_HEAD_LEN + name.len() + value.len()));
+    out.put_slice(&[op.byte(), particle.byte(), flags, name_len(name)]);
+    out.put_slice(name);
+    out.put_slice(value);
 }
 
 /// A length as four bytes; frames end far below the limit of that.

@@ -33,7 +33,7 @@ pub use encode::{
     put_typed_bytes, put_unsigned,
 };
 pub use normal::normalise;
-pub use skip::{skip, validate};
+pub use skip::{is_plain, skip, validate};
 
 /// How deep lists and maps may be nested.
 pub const MAX_DEPTH: usize = 128;

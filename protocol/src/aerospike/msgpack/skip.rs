@@ -133,6 +133,20 @@ pub fn skip(bytes: &[u8]) -> Result<usize, MsgpackError> {
     Ok(bytes.len() - cursor.remaining())
 }
 
+/// Whether exactly one value is so plain that a server stores it as it came: it holds no order
+/// marker and no map of two or more pairs, so there is nothing to check or sort.
+///
+/// # Errors
+/// [`MsgpackError`] when the bytes are not exactly one value.
+pub fn is_plain(bytes: &[u8]) -> Result<bool, MsgpackError> {
+    let mut cursor = Cursor::new(bytes);
+    let plain = walk(&mut cursor)?;
+    match cursor.remaining() {
+        0 => Ok(plain),
+        left => Err(MsgpackError::Trailing(left)),
+    }
+}
+
 /// Checks that `bytes` are exactly one value.
 ///
 /// # Errors
@@ -164,7 +178,8 @@ enum Front {
     Inside,
 }
 
-fn walk(cursor: &mut Cursor<'_>) -> Result<(), MsgpackError> {
+/// Walks over one value; whether it is plain, see [`is_plain`].
+fn walk(cursor: &mut Cursor<'_>) -> Result<bool, MsgpackError> {
     const CLOSED: Open = Open {
         values: 0,
         front: Front::Inside,
@@ -172,6 +187,7 @@ fn walk(cursor: &mut Cursor<'_>) -> Result<(), MsgpackError> {
     // One more than the depth: the outermost entry stands for the value itself.
     let mut stack = [CLOSED; MAX_DEPTH + 1];
     let mut depth = 0;
+    let mut plain = true;
     if let Some(outermost) = stack.first_mut() {
         outermost.values = 1;
     }
@@ -179,7 +195,7 @@ fn walk(cursor: &mut Cursor<'_>) -> Result<(), MsgpackError> {
         let open = stack.get_mut(depth).ok_or(MsgpackError::Depth)?;
         if open.values == 0 {
             if depth == 0 {
-                return Ok(());
+                return Ok(plain);
             }
             depth -= 1;
             continue;
@@ -192,6 +208,7 @@ fn walk(cursor: &mut Cursor<'_>) -> Result<(), MsgpackError> {
         }
         let (values, next_front) = match head {
             Head::Marker(_) => {
+                plain = false;
                 match front {
                     Front::List => {}
                     Front::Map => open.front = Front::MarkerValue,
@@ -200,7 +217,10 @@ fn walk(cursor: &mut Cursor<'_>) -> Result<(), MsgpackError> {
                 continue;
             }
             Head::List(count) => (u64::from(count), Front::List),
-            Head::Map(count) => (u64::from(count) * 2, Front::Map),
+            Head::Map(count) => {
+                plain &= count < 2;
+                (u64::from(count) * 2, Front::Map)
+            }
             _ => continue,
         };
         // Each value takes at least one byte, so a larger count can never be satisfied.
