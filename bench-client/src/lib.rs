@@ -11,6 +11,7 @@
 
 pub mod driver;
 pub mod engine;
+pub mod frontend;
 pub mod keyspace;
 pub mod random;
 pub mod record;
