@@ -11,6 +11,8 @@
 //! conversation anew at each tend. Every request, of a conversation or of the load, is counted in
 //! the connection's sequence and expects exactly one frame as its reply, in order.
 
+mod aerospike;
+
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -18,6 +20,8 @@ use bytes::BytesMut;
 
 use crate::keyspace::KeySpace;
 use crate::record::{ErrorKind, OpClass, Outcome};
+
+pub use aerospike::{AerospikeDriver, AerospikeSession};
 
 /// A protocol, seen from the engine.
 pub trait Driver {
