@@ -112,7 +112,8 @@ impl ReplySkimmer {
     #[inline]
     pub fn skim(&mut self, buf: &[u8]) -> Result<Option<Skim>, DecodeError> {
         if !self.underway
-            && let Some(skim) = skim_short(buf)
+            && let Some(skim) = skim_short(buf, self.limits.max_bulk)
+            && skim.len <= self.limits.max_frame
         {
             return Ok(Some(skim));
         }
@@ -383,7 +384,7 @@ pub fn error_prefix(frame: &[u8]) -> &[u8] {
 /// The replies that make up nearly all traffic, complete in the buffer: `+OK`, a nil, a small integer, a
 /// bulk string below 1000 bytes.
 #[inline]
-fn skim_short(buf: &[u8]) -> Option<Skim> {
+fn skim_short(buf: &[u8], max_bulk: u64) -> Option<Skim> {
     match *buf {
         [b'+', b'O', b'K', b'\r', b'\n', ..] => Some(Skim {
             len: 5,
@@ -405,7 +406,7 @@ fn skim_short(buf: &[u8]) -> Option<Skim> {
             let (len, start) = short_length(buf)?;
             let end = start + usize::from(len);
             let line_end = buf.get(end..end + 2)?;
-            (line_end == b"\r\n").then_some(Skim {
+            (line_end == b"\r\n" && u64::from(len) <= max_bulk).then_some(Skim {
                 len: end + 2,
                 kind: ReplyKind::Ok,
             })
