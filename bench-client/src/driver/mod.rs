@@ -11,7 +11,8 @@
 //! conversation anew at each tend. Every request, of a conversation or of the load, is counted in
 //! the connection's sequence and expects exactly one frame as its reply, in order.
 
-mod aerospike;
+pub mod aerospike;
+pub mod redis;
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -20,8 +21,6 @@ use bytes::BytesMut;
 
 use crate::keyspace::KeySpace;
 use crate::record::{ErrorKind, OpClass, Outcome};
-
-pub use aerospike::{AerospikeDriver, AerospikeSession};
 
 /// A protocol, seen from the engine.
 pub trait Driver {
