@@ -11,6 +11,9 @@ mod load;
 mod operations;
 mod output;
 mod quantity;
+mod session;
+mod signal;
+mod sinks;
 mod url;
 mod usage;
 
@@ -19,6 +22,7 @@ pub use data::{ContentArg, DataArgs, KeyRange};
 pub use load::{ArrivalsArg, LoadArgs, PipelineModeArg};
 pub use operations::{MixArg, OperationArgs, Ratio};
 pub use output::{ErrorLimit, OutputArgs};
+pub use session::run;
 pub use url::{Place, TargetUrl};
 pub use usage::UsageError;
 
