@@ -79,7 +79,7 @@ enum Step {
     Incomplete,
     /// An element without parts is over.
     Element,
-    /// The aggregate or streamed string on top of the stack is over.
+    /// The streamed aggregate or string on top of the stack is over.
     Closed,
     /// Something was opened, or a chunk of a streamed string was passed.
     Onward,
@@ -112,7 +112,8 @@ impl ReplySkimmer {
     #[inline]
     pub fn skim(&mut self, buf: &[u8]) -> Result<Option<Skim>, DecodeError> {
         if !self.underway
-            && let Some(skim) = skim_short(buf)
+            && let Some(skim) = skim_short(buf, self.limits.max_bulk)
+            && skim.len <= self.limits.max_frame
         {
             return Ok(Some(skim));
         }
@@ -146,19 +147,19 @@ impl ReplySkimmer {
 
     fn walk(&mut self, buf: &[u8]) -> Result<Option<Skim>, DecodeError> {
         loop {
-            let step = match self.body {
-                Some((len, kind)) => self.pass_body(buf, len, kind)?,
-                None => self.pass_line(buf)?,
+            let step = if let Some((len, kind)) = self.body {
+                self.pass_body(buf, len, kind)?
+            } else if self.pass_short_element(buf) {
+                Step::Element
+            } else {
+                self.pass_line(buf)?
             };
             match step {
                 Step::Incomplete => return Ok(None),
                 Step::Onward => continue,
                 Step::Element => {}
                 Step::Closed => {
-                    if self.open.pop().is_some_and(|level| level.kind == b'|') {
-                        self.value_due = true;
-                        continue;
-                    }
+                    self.open.pop();
                 }
             }
             if self.complete_element()? {
@@ -194,6 +195,26 @@ impl ReplySkimmer {
             }
         }
         Ok(true)
+    }
+
+    /// Passes an element of an aggregate that is complete and of the most usual types.
+    #[inline]
+    fn pass_short_element(&mut self, buf: &[u8]) -> bool {
+        // Streamed strings hold chunks only.
+        let Some(Level {
+            kind: b'*' | b'%' | b'~' | b'>' | b'|',
+            ..
+        }) = self.open.last()
+        else {
+            return false;
+        };
+        let rest = buf.get(self.pos..).unwrap_or_default();
+        let Some(skim) = skim_short(rest, self.limits.max_bulk) else {
+            return false;
+        };
+        self.pos += skim.len;
+        self.value_due = false;
+        true
     }
 
     /// Passes the line at `pos`, which opens, is or closes an element.
@@ -383,7 +404,7 @@ pub fn error_prefix(frame: &[u8]) -> &[u8] {
 /// The replies that make up nearly all traffic, complete in the buffer: `+OK`, a nil, a small integer, a
 /// bulk string below 1000 bytes.
 #[inline]
-fn skim_short(buf: &[u8]) -> Option<Skim> {
+fn skim_short(buf: &[u8], max_bulk: u64) -> Option<Skim> {
     match *buf {
         [b'+', b'O', b'K', b'\r', b'\n', ..] => Some(Skim {
             len: 5,
@@ -405,7 +426,7 @@ fn skim_short(buf: &[u8]) -> Option<Skim> {
             let (len, start) = short_length(buf)?;
             let end = start + usize::from(len);
             let line_end = buf.get(end..end + 2)?;
-            (line_end == b"\r\n").then_some(Skim {
+            (line_end == b"\r\n" && u64::from(len) <= max_bulk).then_some(Skim {
                 len: end + 2,
                 kind: ReplyKind::Ok,
             })

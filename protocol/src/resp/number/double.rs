@@ -1,68 +1,21 @@
 //! Doubles in text.
 
-use std::fmt::{self, Write as _};
-use std::ops::Deref;
+use std::fmt::Write as _;
 
 use bytes::BufMut;
+
+use super::binary::parse_hex;
+use super::grisu::shortest_digits;
+use super::text::NumberText;
 
 /// How a server prints a double in a reply.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum DoubleStyle {
     /// Up to 7.0: C's `%.17g`, so 1.1 becomes `1.1000000000000001`.
     SeventeenDigits,
-    /// From 7.2 on: the fewest digits that read back to the same double, so 1.1 stays `1.1`.
+    /// From 7.2 on: few digits that read back to the same double, so 1.1 stays `1.1`.
     #[default]
     Shortest,
-}
-
-/// A printed number, on the stack.
-#[derive(Clone, Copy)]
-pub struct NumberText {
-    bytes: [u8; Self::CAPACITY],
-    len: usize,
-}
-
-impl NumberText {
-    /// Longest text: a sign, 17 digits and up to 7 zeros, or 24 bytes of scientific form.
-    const CAPACITY: usize = 32;
-
-    fn new() -> Self {
-        Self {
-            bytes: [0; Self::CAPACITY],
-            len: 0,
-        }
-    }
-
-    fn push(&mut self, text: &[u8]) {
-        if let Some(free) = self.bytes.get_mut(self.len..self.len + text.len()) {
-            free.copy_from_slice(text);
-            self.len += text.len();
-        }
-    }
-}
-
-impl Deref for NumberText {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
-        self.bytes.get(..self.len).unwrap_or_default()
-    }
-}
-
-impl fmt::Debug for NumberText {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "NumberText({})", self.escape_ascii())
-    }
-}
-
-impl fmt::Write for NumberText {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        if self.len + text.len() > Self::CAPACITY {
-            return Err(fmt::Error);
-        }
-        self.push(text.as_bytes());
-        Ok(())
-    }
 }
 
 /// Appends `value` to `out` in the given style.
@@ -97,13 +50,9 @@ pub fn double_text(value: f64, style: DoubleStyle) -> NumberText {
 /// C's `%.17g`: 17 significant digits without trailing zeros, scientific when the exponent is below -4
 /// or above 16.
 fn seventeen_digits(value: f64, text: &mut NumberText) {
-    let Decimal {
-        negative,
-        digits,
-        exponent,
-    } = Decimal::of(value, |out| write!(out, "{value:.16e}"));
+    let (digits, exponent) = exact_digits(value.abs());
     let digits = trim_zeros(&digits);
-    if negative {
+    if value.is_sign_negative() {
         text.push(b"-");
     }
     if (-4..17).contains(&exponent) {
@@ -114,7 +63,7 @@ fn seventeen_digits(value: f64, text: &mut NumberText) {
 }
 
 /// The form of servers from 7.2 on: whole numbers up to half the 64-bit range in full, other values by
-/// their shortest digits, where the number of digits decides between plain and scientific form.
+/// few digits, where their number decides between plain and scientific form.
 fn shortest(value: f64, text: &mut NumberText) {
     if value == 0.0 {
         return text.push(if value.is_sign_negative() {
@@ -129,67 +78,43 @@ fn shortest(value: f64, text: &mut NumberText) {
         let whole = value as i64;
         return text.push(itoa::Buffer::new().format(whole).as_bytes());
     }
-    let Decimal {
-        negative,
-        digits,
-        exponent,
-    } = Decimal::of(value, |out| write!(out, "{value:e}"));
-    let digits = trim_zeros(&digits);
-    if negative {
+    if value < 0.0 {
         text.push(b"-");
     }
     // The value is the digits, read as a whole number, times ten to the power of `scale`.
+    let (digits, scale) = shortest_digits(value.abs());
     let count = i32::try_from(digits.len()).unwrap_or(i32::MAX);
-    let scale = exponent - count + 1;
+    let exponent = scale + count - 1;
     let plain = if scale >= 0 {
-        exponent.abs() < count + 7
+        exponent < count + 7
     } else {
         scale > -7 || exponent.abs() < 4
     };
     if plain {
-        push_plain(digits, exponent, text);
+        push_plain(&digits, exponent, text);
     } else {
-        push_scientific(digits, exponent, 1, text);
+        push_scientific(&digits, exponent, 1, text);
     }
 }
 
 /// Half of the largest 64-bit integer, as a double: 2^62.
 const WHOLE_MAX: f64 = 4_611_686_018_427_387_904.0;
 
-/// Significant digits of a finite double and the power of ten of the first one.
-struct Decimal {
-    negative: bool,
-    digits: NumberText,
-    exponent: i32,
-}
-
-impl Decimal {
-    /// Takes apart what the standard library prints with `{:e}`: `-d.ddde-x`.
-    fn of(value: f64, print: impl Fn(&mut NumberText) -> fmt::Result) -> Self {
-        let mut printed = NumberText::new();
-        let fits = print(&mut printed);
-        debug_assert!(fits.is_ok(), "24 bytes at most");
-        let mut digits = NumberText::new();
-        let mut exponent = 0;
-        for (at, &byte) in printed.iter().enumerate() {
-            if byte == b'e' {
-                let tail = printed.get(at + 1..).unwrap_or_default();
-                exponent = std::str::from_utf8(tail)
-                    .ok()
-                    .and_then(|t| t.parse().ok())
-                    .unwrap_or(0);
-                break;
-            }
-            if byte.is_ascii_digit() {
-                digits.push(&[byte]);
-            }
-        }
-        Self {
-            negative: value.is_sign_negative(),
-            digits,
-            exponent,
-        }
+/// The 17 digits nearest to a finite double, and the power of ten of the first one.
+fn exact_digits(value: f64) -> (NumberText, i32) {
+    // `d.ddddddddddddddddde-308` at most, so it always fits.
+    let mut printed = NumberText::new();
+    let fits = write!(printed, "{value:.16e}");
+    debug_assert!(fits.is_ok());
+    let mut parts = printed.split(|&byte| byte == b'e');
+    let mut digits = NumberText::new();
+    for part in parts.next().unwrap_or_default().split(|&byte| byte == b'.') {
+        digits.push(part);
     }
+    let exponent = parts
+        .next()
+        .and_then(|text| std::str::from_utf8(text).ok()?.parse().ok());
+    (digits, exponent.unwrap_or(0))
 }
 
 /// Without the zeros at the end, but never without any digit.
@@ -261,7 +186,7 @@ pub fn parse_f64(text: &[u8]) -> Option<f64> {
         rest => (false, rest),
     };
     let value = match magnitude {
-        [b'0', b'x' | b'X', hex @ ..] => super::long_double::parse_hex(hex)?.to_f64()?,
+        [b'0', b'x' | b'X', hex @ ..] => parse_hex(hex)?.to_f64()?,
         _ if magnitude.eq_ignore_ascii_case(b"inf") => f64::INFINITY,
         _ if magnitude.eq_ignore_ascii_case(b"infinity") => f64::INFINITY,
         [b'0'..=b'9' | b'.', ..] => decimal(magnitude)?,

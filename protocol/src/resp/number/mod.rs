@@ -6,10 +6,14 @@
 //! precision of x86-64, see [`LongDouble`].
 
 mod big;
+mod binary;
 mod double;
+mod grisu;
 mod integer;
 mod long_double;
+mod text;
 
-pub use double::{DoubleStyle, NumberText, double_text, format_double, parse_f64};
+pub use double::{DoubleStyle, double_text, format_double, parse_f64};
 pub use integer::parse_i64;
 pub use long_double::{LongDouble, format_long_double_human};
+pub use text::NumberText;

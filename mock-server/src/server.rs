@@ -1,0 +1,216 @@
+//! A running server: its ports, its threads, and the handle that owns them.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::sync::mpsc;
+
+use kvlab_timing::Clock;
+use kvlab_timing::wall::WallClock;
+use socket2::{Domain, Protocol as IpProtocol, Socket, Type};
+use tokio::sync::Notify;
+
+use crate::config::ServerConfig;
+use crate::dialect::Listener;
+use crate::event::PostOffice;
+use crate::shared::{Addresses, Shared};
+use crate::shell::{Acceptors, Order, WorkerThread};
+use crate::stamp::Truth;
+
+/// Why a server did not start.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// An address cannot be listened on.
+    #[error("cannot listen on {address}: {source}")]
+    Bind {
+        /// The address that was asked for.
+        address: SocketAddr,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// No port was asked for.
+    #[error("no port to listen on")]
+    NoPort,
+    /// A thread or a runtime could not be started.
+    #[error("cannot start a server thread: {0}")]
+    Thread(#[from] io::Error),
+}
+
+/// A running mock server; it stops when it is dropped.
+#[derive(Debug)]
+pub struct MockServer {
+    shared: Arc<Shared>,
+    addresses: Addresses,
+    clock: Clock,
+    acceptors: Acceptors,
+    workers: Vec<WorkerThread>,
+    truth: Option<Truth>,
+}
+
+impl MockServer {
+    /// Starts a server with `config`.
+    ///
+    /// # Errors
+    /// When a port is taken or not allowed, or the system gives no thread.
+    pub fn start(config: ServerConfig) -> Result<Self, StartError> {
+        let clock = Clock::real();
+        let asked = [
+            (config.redis_port, Listener::Redis),
+            (config.aerospike_port, Listener::Aerospike),
+            (config.shared_port, Listener::Shared),
+        ];
+        let mut ports = Vec::new();
+        let mut addresses = Addresses::default();
+        for (port, listener) in asked {
+            let Some(port) = port else { continue };
+            let wanted = SocketAddr::new(config.bind, port);
+            let bound = listen(wanted)
+                .and_then(|socket| Ok((socket.local_addr()?, socket)))
+                .map_err(|source| StartError::Bind {
+                    address: wanted,
+                    source,
+                })?;
+            let (address, socket) = bound;
+            *match listener {
+                Listener::Redis => &mut addresses.redis,
+                Listener::Aerospike => &mut addresses.aerospike,
+                Listener::Shared => &mut addresses.shared,
+            } = Some(address);
+            ports.push((socket, listener));
+        }
+        if ports.is_empty() {
+            return Err(StartError::NoPort);
+        }
+        let count = config.workers.max(1);
+        let bells: Vec<_> = (0..count).map(|_| Arc::new(Notify::new())).collect();
+        let wakes = bells.iter().map(|bell| {
+            let bell = Arc::clone(bell);
+            Box::new(move || bell.notify_one()) as Box<dyn Fn() + Send + Sync>
+        });
+        let post = PostOffice::new(wakes.collect());
+        let shared = Arc::new(Shared::new(
+            config,
+            clock.now(),
+            WallClock::real(clock),
+            post,
+        ));
+        // The cell is new, so setting it cannot fail.
+        let _ = shared.addresses.set(addresses);
+        let workers = bells
+            .into_iter()
+            .enumerate()
+            .map(|(index, bell)| WorkerThread::start(index, Arc::clone(&shared), clock, bell))
+            .collect::<io::Result<Vec<_>>>()?;
+        let desks = workers.iter().map(WorkerThread::orders).collect();
+        let acceptors = Acceptors::start(ports, desks, Arc::clone(&shared), clock)?;
+        Ok(Self {
+            shared,
+            addresses,
+            clock,
+            acceptors,
+            workers,
+            truth: None,
+        })
+    }
+
+    /// The address of the RESP port.
+    #[must_use]
+    pub fn redis_addr(&self) -> Option<SocketAddr> {
+        self.addresses.redis
+    }
+
+    /// The address of the Aerospike port.
+    #[must_use]
+    pub fn aerospike_addr(&self) -> Option<SocketAddr> {
+        self.addresses.aerospike
+    }
+
+    /// The address of the port that serves both protocols.
+    #[must_use]
+    pub fn addr(&self) -> Option<SocketAddr> {
+        self.addresses.shared
+    }
+
+    /// What the workers share: settings, data, the register of clients.
+    #[must_use]
+    pub fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    /// The clock all stamps are taken from.
+    #[must_use]
+    pub fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    /// A copy of what was recorded so far, or of everything once the server has stopped.
+    #[must_use]
+    pub fn truth(&self) -> Truth {
+        if let Some(truth) = &self.truth {
+            return truth.clone();
+        }
+        let (reply, answers) = mpsc::channel();
+        for worker in &self.workers {
+            worker.order(Order::Snapshot(reply.clone()));
+        }
+        drop(reply);
+        let mut all = Truth::default();
+        for truth in answers {
+            all.merge(truth);
+        }
+        all
+    }
+
+    /// Forgets what was recorded so far.
+    pub fn reset_truth(&self) {
+        let (reply, answers) = mpsc::channel();
+        for worker in &self.workers {
+            worker.order(Order::Reset(reply.clone()));
+        }
+        drop(reply);
+        answers.into_iter().for_each(drop);
+    }
+
+    /// Closes the ports, ends all connections and returns what was recorded.
+    pub fn stop(mut self) -> Truth {
+        self.shut_down();
+        self.truth.take().unwrap_or_default()
+    }
+
+    fn shut_down(&mut self) {
+        if self.truth.is_some() {
+            return;
+        }
+        self.acceptors.stop();
+        let mut all = Truth::default();
+        for worker in &mut self.workers {
+            all.merge(worker.stop());
+        }
+        self.truth = Some(all);
+    }
+}
+
+impl Drop for MockServer {
+    fn drop(&mut self) {
+        self.shut_down();
+    }
+}
+
+/// Connections that may wait to be accepted.
+const BACKLOG: i32 = 1024;
+
+fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = Socket::new(
+        Domain::for_address(address),
+        Type::STREAM,
+        Some(IpProtocol::TCP),
+    )?;
+    // Lets a server start again while connections of its predecessor linger; a port that somebody
+    // listens on stays refused.
+    socket.set_reuse_address(true)?;
+    socket.set_nonblocking(true)?;
+    socket.bind(&address.into())?;
+    socket.listen(BACKLOG)?;
+    Ok(socket.into())
+}

@@ -1,0 +1,515 @@
+//! The core of a connection: a state machine without socket, clock or sleep.
+//!
+//! A shell hands it what was read ([`Session::handle_bytes`]), the moments it asked to be woken at
+//! ([`Session::handle_timeout`], [`Session::poll_timeout`]) and events from other connections
+//! ([`Session::handle_event`]); it takes the bytes that are due ([`Session::poll_output`]) and tells
+//! what it wrote ([`Session::wrote`]). The real and the virtual shell drive the same code.
+//!
+//! When is a reply due? `due = max(start + wanted, previous due of the connection, end of a
+//! freeze)`. On RESP a request starts when it was read, so pipelined requests wait side by side; on
+//! Aerospike a message starts only after the reply before it was written, as the real server does.
+//! Commands execute at their start. A request that cannot start yet is held: its bytes stay in the
+//! input buffer, stamped with the moment they were complete.
+//!
+//! Replies lie in one buffer in request order, because due moments of a connection never decrease;
+//! the queue beside it says how many bytes belong to which moment. Consecutive requests that share
+//! every stamp share one queue entry, unless each must have a row of its own.
+
+use std::collections::VecDeque;
+use std::mem;
+use std::sync::Arc;
+
+use bytes::{Buf, BytesMut};
+use kvlab_timing::Stamp;
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::SeedableRng;
+
+use crate::clients::ClientInfo;
+use crate::dialect::{Context, Dialect, Flow, Refusal};
+use crate::event::Event;
+use crate::exchange::{Exchange, Protocol};
+use crate::stamp::{ServerRow, Times};
+use crate::worker::Worker;
+
+/// One connection. See the module documentation.
+#[derive(Debug)]
+pub struct Session {
+    client: Arc<ClientInfo>,
+    dialect: Dialect,
+    /// Bytes of held frames, then bytes that complete no frame yet.
+    input: BytesMut,
+    held: VecDeque<Held>,
+    /// Bytes of `input` that belong to held frames.
+    held_len: usize,
+    /// The front held request may not start before this; it is waiting for this moment if set.
+    wake_at: Option<Stamp>,
+    /// A command parked until a moment, an event, or whichever comes first.
+    parked: Option<Parked>,
+    /// No request of this connection starts before this moment.
+    not_before: Stamp,
+    out: BytesMut,
+    queue: VecDeque<Queued>,
+    /// Entries of `queue`, from its front, whose bytes may be written.
+    released: usize,
+    /// Bytes at the front of `out` that may be written.
+    ready: usize,
+    /// Bytes of the front entry that have been written already.
+    partial: usize,
+    last_due: Stamp,
+    sequence: u64,
+    rng: Xoshiro256PlusPlus,
+    ending: Ending,
+}
+
+#[derive(Debug)]
+struct Held {
+    read: Stamp,
+    len: usize,
+    /// Input that breaks the protocol ends the connection, but in its turn.
+    refusal: Option<Refusal>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Parked {
+    until: Option<Stamp>,
+}
+
+/// Replies that share every stamp: `len` bytes of `out`.
+#[derive(Debug, Clone, Copy)]
+struct Queued {
+    read: Stamp,
+    start: Stamp,
+    due: Stamp,
+    wanted_ns: u64,
+    len: usize,
+    count: u64,
+    protocol: Protocol,
+    command: &'static str,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ending {
+    Open,
+    /// Nothing more is read; the connection closes when the last reply is written.
+    AfterReplies,
+    AtOnce,
+}
+
+/// Above this many bytes of unsent replies or unexecuted requests, the shell stops reading until the
+/// client has taken some.
+pub const BACKLOG_LIMIT: usize = 64 * 1024 * 1024;
+
+/// Buffers that grew beyond this are given back once they are empty.
+const KEEP_BUFFER: usize = 64 * 1024;
+
+impl Session {
+    /// A session for a connection that was just accepted.
+    #[must_use]
+    pub fn new(client: Arc<ClientInfo>, dialect: Dialect, worker: &mut Worker) -> Self {
+        worker.stats.accepted += 1;
+        // A stream of its own for every connection: what one draws does not depend on the others.
+        let stream = worker.shared.config.seed ^ client.id.0.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        Self {
+            client,
+            dialect,
+            input: BytesMut::new(),
+            held: VecDeque::new(),
+            held_len: 0,
+            wake_at: None,
+            parked: None,
+            not_before: Stamp::ZERO,
+            out: BytesMut::new(),
+            queue: VecDeque::new(),
+            released: 0,
+            ready: 0,
+            partial: 0,
+            last_due: Stamp::ZERO,
+            sequence: 0,
+            rng: Xoshiro256PlusPlus::seed_from_u64(stream),
+            ending: Ending::Open,
+        }
+    }
+
+    /// The client this session serves.
+    #[must_use]
+    pub fn client(&self) -> &ClientInfo {
+        &self.client
+    }
+
+    /// Takes in `data`, which a read returned at `now`.
+    pub fn handle_bytes(&mut self, now: Stamp, data: &[u8], worker: &mut Worker) {
+        worker.stats.bytes_in += data.len() as u64;
+        if self.ending != Ending::Open {
+            return;
+        }
+        if let Some(first) = data.first() {
+            self.dialect.decide(*first, &worker.shared);
+        }
+        let mut data = data;
+        if self.input.is_empty() && self.held.is_empty() {
+            let used = self.run_directly(now, data, worker);
+            data = data.get(used..).unwrap_or_default();
+        }
+        if !data.is_empty() && self.ending == Ending::Open {
+            self.input.extend_from_slice(data);
+            self.sort_in(now);
+            self.drain(now, worker);
+        }
+        self.client.note(now, self.dialect.ordinal());
+    }
+
+    /// The client will send nothing more. Replies already under way still go out.
+    pub fn handle_eof(&mut self, now: Stamp, worker: &mut Worker) {
+        if self.ending == Ending::Open {
+            self.ending = Ending::AfterReplies;
+            self.drain(now, worker);
+        }
+    }
+
+    /// A moment asked for by [`Session::poll_timeout`] has come.
+    pub fn handle_timeout(&mut self, now: Stamp, worker: &mut Worker) {
+        if let Some(until) = self.parked.and_then(|parked| parked.until)
+            && until <= now
+        {
+            self.resume(until);
+        }
+        self.drain(now, worker);
+    }
+
+    /// Something happened elsewhere that concerns this connection.
+    pub fn handle_event(&mut self, now: Stamp, event: Event, worker: &mut Worker) {
+        match event {
+            Event::Kill => self.ending = Ending::AtOnce,
+            Event::PauseEnd => {
+                if self.parked.is_some() {
+                    self.resume(now);
+                    self.drain(now, worker);
+                }
+            }
+        }
+    }
+
+    /// When [`Session::handle_timeout`] wants to be called next, if nothing else happens.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Stamp> {
+        let reply = self.queue.get(self.released).map(|queued| queued.due);
+        let start = match self.parked {
+            Some(parked) => parked.until,
+            None => self.wake_at,
+        };
+        match (reply, start) {
+            (Some(reply), Some(start)) => Some(reply.min(start)),
+            (reply, start) => reply.or(start),
+        }
+    }
+
+    /// The bytes that may be written at `now`.
+    pub fn poll_output(&mut self, now: Stamp, worker: &mut Worker) -> &[u8] {
+        while let Some(next) = self.queue.get(self.released)
+            && next.due <= now
+        {
+            self.ready += next.len;
+            self.released += 1;
+        }
+        if self.ready == 0 && self.released > 0 {
+            // Requests that get no reply by design leave the queue here.
+            self.retire(now, now, worker);
+        }
+        self.out.get(..self.ready).unwrap_or_default()
+    }
+
+    /// `len` of the bytes last polled were handed over by a write call that was made at `before` and
+    /// returned at `after`.
+    pub fn wrote(&mut self, len: usize, before: Stamp, after: Stamp, worker: &mut Worker) {
+        worker.stats.bytes_out += len as u64;
+        self.out.advance(len);
+        self.ready -= len;
+        self.partial += len;
+        self.retire(before, after, worker);
+        if self.out.is_empty() && self.out.capacity() > KEEP_BUFFER {
+            self.out = BytesMut::new();
+        }
+        if !self.held.is_empty() && self.queue.is_empty() && self.dialect.is_serial() {
+            self.not_before = self.not_before.max(after);
+            self.drain(after, worker);
+        }
+    }
+
+    /// Whether the shell should go on reading.
+    #[must_use]
+    pub fn wants_input(&self) -> bool {
+        self.ending == Ending::Open
+            && self.out.len() < BACKLOG_LIMIT
+            && self.held_len < BACKLOG_LIMIT
+    }
+
+    /// Whether the connection is to be closed now.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        match self.ending {
+            Ending::Open => false,
+            Ending::AfterReplies => self.queue.is_empty() && self.held.is_empty(),
+            Ending::AtOnce => true,
+        }
+    }
+
+    /// The connection is gone: accounts for the requests that will never be answered.
+    pub fn close(&mut self, now: Stamp, worker: &mut Worker) {
+        while let Some(queued) = self.queue.pop_front() {
+            self.record(&queued, now, now, false, worker);
+        }
+        self.dialect.close(&worker.shared, &self.client);
+        worker.shared.clients.remove(self.client.id);
+    }
+
+    /// The usual path: nothing is waiting, so frames are run right out of the read buffer. Returns
+    /// how many bytes were used.
+    fn run_directly(&mut self, now: Stamp, data: &[u8], worker: &mut Worker) -> usize {
+        let mut used = 0;
+        while self.ending == Ending::Open {
+            let rest = data.get(used..).unwrap_or_default();
+            match self.dialect.decode(rest) {
+                Ok(None) => return used,
+                Ok(Some(frame)) => {
+                    if !frame.empty {
+                        let bytes = rest.get(..frame.len).unwrap_or_default();
+                        if self.may_start(now, now, worker).is_none()
+                            || !self.run(bytes, now, now, worker)
+                        {
+                            return used;
+                        }
+                    }
+                    used += frame.len;
+                }
+                Err(refusal) => {
+                    self.refuse(&refusal, now, worker);
+                    return data.len();
+                }
+            }
+        }
+        data.len()
+    }
+
+    /// Finds the complete frames among the newly arrived bytes and stamps them.
+    fn sort_in(&mut self, now: Stamp) {
+        loop {
+            let rest = self.input.get(self.held_len..).unwrap_or_default();
+            let held = match self.dialect.decode(rest) {
+                Ok(None) => return,
+                Ok(Some(frame)) => Held {
+                    read: now,
+                    len: frame.len,
+                    refusal: None,
+                },
+                Err(refusal) => {
+                    // Nothing behind the fault is looked at.
+                    self.input.truncate(self.held_len);
+                    self.held.push_back(Held {
+                        read: now,
+                        len: 0,
+                        refusal: Some(refusal),
+                    });
+                    return;
+                }
+            };
+            self.held_len += held.len;
+            self.held.push_back(held);
+        }
+    }
+
+    /// Starts held requests, in order, for as long as they may start.
+    fn drain(&mut self, now: Stamp, worker: &mut Worker) {
+        self.wake_at = None;
+        let mut input = mem::take(&mut self.input);
+        while self.parked.is_none()
+            && self.ending != Ending::AtOnce
+            && let Some(front) = self.held.front()
+        {
+            let (read, len) = (front.read, front.len);
+            let Some(start) = self.may_start(read, now, worker) else {
+                break;
+            };
+            if let Some(refusal) = self.held.front_mut().and_then(|held| held.refusal.take()) {
+                self.refuse(&refusal, now, worker);
+                self.held.clear();
+                break;
+            }
+            let frame = input.get(..len).unwrap_or_default();
+            if !self.dialect.recall(frame).empty && !self.run(frame, read, start, worker) {
+                break;
+            }
+            self.held.pop_front();
+            self.held_len -= len;
+            input.advance(len);
+        }
+        if input.is_empty() && input.capacity() > KEEP_BUFFER {
+            input = BytesMut::new();
+        }
+        self.input = input;
+    }
+
+    /// The moment at which a request read at `read` starts, if that moment has come; otherwise
+    /// remembers when to try again.
+    fn may_start(&mut self, read: Stamp, now: Stamp, worker: &Worker) -> Option<Stamp> {
+        if self.dialect.is_serial() && !self.queue.is_empty() {
+            return None;
+        }
+        let start = worker.shared.after_freeze(read.max(self.not_before));
+        if start > now {
+            self.wake_at = Some(start);
+            return None;
+        }
+        Some(start)
+    }
+
+    /// Executes one request; false if the command parked itself instead.
+    fn run(&mut self, frame: &[u8], read: Stamp, start: Stamp, worker: &mut Worker) -> bool {
+        let before = self.out.len();
+        let mut context = Context {
+            now: start,
+            worker: worker.index,
+            shared: &worker.shared,
+            client: &self.client,
+        };
+        match self.dialect.execute(frame, &mut context, &mut self.out) {
+            Flow::Done => {}
+            Flow::Close => self.ending = Ending::AfterReplies,
+            Flow::Park { until } => {
+                self.parked = Some(Parked { until });
+                return false;
+            }
+        }
+        let exchange = self.dialect.describe(frame);
+        let wanted_ns = if worker.shared.config.latency.is_none() {
+            0
+        } else {
+            worker
+                .shared
+                .config
+                .latency
+                .wanted_ns(&exchange, &mut self.rng)
+        };
+        let (
+            ordinal,
+            Exchange {
+                protocol, command, ..
+            },
+        ) = (self.dialect.ordinal(), exchange);
+        worker.count_call(protocol, ordinal);
+        let due = worker
+            .shared
+            .after_freeze(start.add_nanos(wanted_ns).max(self.last_due));
+        let len = self.out.len() - before;
+        self.enqueue(
+            Queued {
+                read,
+                start,
+                due,
+                wanted_ns,
+                len,
+                count: 1,
+                protocol,
+                command,
+            },
+            worker.rows.is_some(),
+        );
+        true
+    }
+
+    fn enqueue(&mut self, reply: Queued, own_row: bool) {
+        self.last_due = reply.due;
+        if !own_row
+            && self.queue.len() > self.released
+            && let Some(last) = self.queue.back_mut()
+            && (last.read, last.due, last.wanted_ns) == (reply.read, reply.due, reply.wanted_ns)
+        {
+            last.len += reply.len;
+            last.count += 1;
+            return;
+        }
+        self.queue.push_back(reply);
+    }
+
+    /// Answers input that breaks the protocol, where the protocol has an answer, and ends.
+    fn refuse(&mut self, refusal: &Refusal, now: Stamp, worker: &mut Worker) {
+        let before = self.out.len();
+        self.dialect.refuse(refusal, &mut self.out);
+        self.ending = Ending::AfterReplies;
+        let len = self.out.len() - before;
+        if len > 0 {
+            let due = worker.shared.after_freeze(now.max(self.last_due));
+            let protocol = self.dialect.protocol();
+            let command = "protocol-error";
+            let own_row = worker.rows.is_some();
+            self.enqueue(
+                Queued {
+                    read: now,
+                    start: now,
+                    due,
+                    wanted_ns: 0,
+                    len,
+                    count: 1,
+                    protocol,
+                    command,
+                },
+                own_row,
+            );
+        }
+    }
+
+    fn resume(&mut self, at: Stamp) {
+        self.parked = None;
+        self.not_before = self.not_before.max(at);
+    }
+
+    /// Takes entries whose bytes are all written off the queue.
+    fn retire(&mut self, before: Stamp, after: Stamp, worker: &mut Worker) {
+        while self.released > 0
+            && let Some(front) = self.queue.front()
+            && front.len <= self.partial
+        {
+            let queued = *front;
+            self.partial -= queued.len;
+            self.released -= 1;
+            self.queue.pop_front();
+            self.record(&queued, before, after, queued.len > 0, worker);
+        }
+    }
+
+    fn record(
+        &mut self,
+        queued: &Queued,
+        before: Stamp,
+        after: Stamp,
+        answered: bool,
+        worker: &mut Worker,
+    ) {
+        let first = self.sequence;
+        self.sequence += queued.count;
+        if answered {
+            let times = Times {
+                read: queued.read,
+                wanted_ns: queued.wanted_ns,
+                due: queued.due,
+                written: before,
+            };
+            worker.stats.record(queued.count, &times);
+        }
+        if let Some(rows) = &mut worker.rows {
+            rows.push(ServerRow {
+                peer: self.client.peer,
+                ordinal: self.client.ordinal,
+                sequence: first,
+                protocol: queued.protocol,
+                command: queued.command,
+                read: queued.read,
+                start: queued.start,
+                wanted_ns: queued.wanted_ns,
+                due: queued.due,
+                written: before,
+                written_after: after,
+                answered,
+            });
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! What the tasks of one worker thread share: the worker's state, its connections, and the heap of
+//! moments at which one of them has something due.
+
+use std::cell::{Cell, RefCell};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+use std::io;
+use std::rc::Rc;
+use std::task::Waker;
+
+use kvlab_timing::{Clock, Stamp};
+
+use super::transport::Transport;
+use crate::event::{ConnId, Event};
+use crate::session::Session;
+use crate::worker::Worker;
+
+/// The shared state of one worker thread.
+#[derive(Debug)]
+pub(super) struct Hub {
+    pub(super) clock: Clock,
+    pub(super) worker: RefCell<Worker>,
+    pub(super) connections: RefCell<BTreeMap<ConnId, Rc<Connection>>>,
+    /// Where every read of the worker lands first.
+    pub(super) scratch: RefCell<Vec<u8>>,
+    due: RefCell<BinaryHeap<Reverse<(Stamp, ConnId)>>>,
+    pacer: RefCell<Option<Waker>>,
+    precise_after: bool,
+}
+
+/// One connection of the worker.
+#[derive(Debug)]
+pub(super) struct Connection {
+    pub(super) id: ConnId,
+    pub(super) session: RefCell<Session>,
+    pub(super) transport: Transport,
+    /// The earliest moment in the heap that belongs to this connection.
+    scheduled: Cell<Option<Stamp>>,
+    /// A write found the socket full.
+    pub(super) write_blocked: Cell<bool>,
+    pub(super) gone: Cell<bool>,
+    pub(super) task: RefCell<Option<Waker>>,
+}
+
+/// Size of the buffer that reads land in.
+const SCRATCH: usize = 64 * 1024;
+
+impl Hub {
+    pub(super) fn new(clock: Clock, worker: Worker) -> Self {
+        let precise_after = worker.shared.config.record_rows;
+        Self {
+            clock,
+            worker: RefCell::new(worker),
+            connections: RefCell::default(),
+            scratch: RefCell::new(vec![0; SCRATCH]),
+            due: RefCell::default(),
+            pacer: RefCell::default(),
+            precise_after,
+        }
+    }
+
+    /// The earliest moment anything is due.
+    pub(super) fn next_due(&self) -> Option<Stamp> {
+        self.due.borrow().peek().map(|Reverse((moment, _))| *moment)
+    }
+
+    /// Remembers the pacer's waker, to be told when something is due earlier than it knows.
+    pub(super) fn set_pacer(&self, waker: &Waker) {
+        let mut pacer = self.pacer.borrow_mut();
+        if !pacer.as_ref().is_some_and(|known| known.will_wake(waker)) {
+            *pacer = Some(waker.clone());
+        }
+    }
+
+    /// Runs everything that is due.
+    pub(super) fn run_due(&self) {
+        let mut now = self.clock.now();
+        while let Some(connection) = self.pop_due(now) {
+            connection.scheduled.set(None);
+            connection
+                .session
+                .borrow_mut()
+                .handle_timeout(now, &mut self.worker.borrow_mut());
+            self.flush(&connection);
+            now = self.clock.now();
+        }
+    }
+
+    /// Hands an event to a connection.
+    pub(super) fn handle_event(&self, id: ConnId, event: Event) {
+        let connection = self.connections.borrow().get(&id).cloned();
+        if let Some(connection) = connection {
+            let now = self.clock.now();
+            connection
+                .session
+                .borrow_mut()
+                .handle_event(now, event, &mut self.worker.borrow_mut());
+            self.flush(&connection);
+            connection.wake();
+        }
+    }
+
+    /// Writes what is due on `connection` and notes when the next thing will be.
+    pub(super) fn flush(&self, connection: &Connection) {
+        let mut session = connection.session.borrow_mut();
+        let mut worker = self.worker.borrow_mut();
+        let wanted_input = session.wants_input();
+        while !connection.write_blocked.get() && !connection.gone.get() {
+            let before = self.clock.now();
+            let due = session.poll_output(before, &mut worker);
+            if due.is_empty() {
+                break;
+            }
+            match connection.transport.try_write(due) {
+                Ok(written) => {
+                    // The second stamp is for rows alone; without them its cost is saved.
+                    let after = if self.precise_after {
+                        self.clock.now()
+                    } else {
+                        before
+                    };
+                    session.wrote(written, before, after, &mut worker);
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    connection.write_blocked.set(true);
+                    connection.wake();
+                }
+                Err(_) => {
+                    connection.gone.set(true);
+                    connection.wake();
+                }
+            }
+        }
+        if session.is_finished() || (!wanted_input && session.wants_input()) {
+            connection.wake();
+        }
+        if let Some(moment) = session.poll_timeout() {
+            self.schedule(connection, moment);
+        }
+    }
+
+    fn schedule(&self, connection: &Connection, moment: Stamp) {
+        if connection.write_blocked.get()
+            || connection
+                .scheduled
+                .get()
+                .is_some_and(|known| known <= moment)
+        {
+            return;
+        }
+        connection.scheduled.set(Some(moment));
+        let earliest = self.next_due().is_none_or(|first| moment < first);
+        self.due.borrow_mut().push(Reverse((moment, connection.id)));
+        if earliest && let Some(pacer) = &*self.pacer.borrow() {
+            pacer.wake_by_ref();
+        }
+    }
+
+    /// Takes the first connection whose moment has come; stale entries are dropped on the way.
+    fn pop_due(&self, now: Stamp) -> Option<Rc<Connection>> {
+        loop {
+            let (moment, id) = {
+                let mut due = self.due.borrow_mut();
+                let Reverse((moment, id)) = *due.peek()?;
+                if moment > now {
+                    return None;
+                }
+                due.pop();
+                (moment, id)
+            };
+            if let Some(connection) = self.connections.borrow().get(&id)
+                && connection.scheduled.get() == Some(moment)
+            {
+                return Some(Rc::clone(connection));
+            }
+        }
+    }
+}
+
+impl Connection {
+    pub(super) fn new(id: ConnId, session: Session, transport: Transport) -> Self {
+        Self {
+            id,
+            session: RefCell::new(session),
+            transport,
+            scheduled: Cell::new(None),
+            write_blocked: Cell::new(false),
+            gone: Cell::new(false),
+            task: RefCell::new(None),
+        }
+    }
+
+    /// Has the connection's task look at its state again.
+    pub(super) fn wake(&self) {
+        if let Some(task) = &*self.task.borrow() {
+            task.wake_by_ref();
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! The virtual shell: the same sessions without sockets, threads or a clock.
+//!
+//! Whoever drives it carries bytes and time. Every call names the moment it happens at; what a call
+//! makes due at that moment is put into the outbox at once, so replies are written exactly when they
+//! are due. Timeouts that fall on one moment run in (time, connection) order, and mail between
+//! connections is delivered in its global order before the call returns. With more than one worker
+//! the sessions are spread as in the real shell, though all run on the caller's thread.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use kvlab_timing::Stamp;
+use kvlab_timing::wall::WallClock;
+
+use crate::config::ServerConfig;
+use crate::dialect::{Dialect, Listener};
+use crate::event::{ConnId, Mail, PostOffice, Recipient};
+use crate::session::Session;
+use crate::shared::{Addresses, Shared};
+use crate::stamp::Truth;
+use crate::worker::Worker;
+
+/// A server under virtual time. See the module documentation.
+#[derive(Debug)]
+pub struct VirtualServer {
+    shared: Arc<Shared>,
+    workers: Vec<Worker>,
+    places: BTreeMap<ConnId, Place>,
+    timers: BTreeSet<(Stamp, ConnId)>,
+    outbox: VecDeque<ServerOutput>,
+    next_worker: usize,
+}
+
+#[derive(Debug)]
+struct Place {
+    session: Session,
+    worker: usize,
+    timer: Option<Stamp>,
+}
+
+/// Bytes that leave the server for one client.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerOutput {
+    /// The connection they belong to.
+    pub connection: ConnId,
+    /// The bytes; may be empty when the server only closes.
+    pub bytes: Bytes,
+    /// Whether the server closes the connection behind them.
+    pub close: bool,
+}
+
+impl VirtualServer {
+    /// A server that starts at `started`. Its calendar begins at a fixed date, so that nothing
+    /// depends on the day of the run; ports 0 are given as 6379 and 3000.
+    #[must_use]
+    pub fn new(config: ServerConfig, started: Stamp) -> Self {
+        let wall = WallClock::fixed(started, WallClock::VIRTUAL_EPOCH_NS);
+        let count = config.workers.max(1);
+        let wakes = (0..count)
+            .map(|_| Box::new(|| ()) as Box<dyn Fn() + Send + Sync>)
+            .collect();
+        let address = |port: Option<u16>, usual: u16| {
+            port.map(|port| SocketAddr::new(config.bind, if port == 0 { usual } else { port }))
+        };
+        let addresses = Addresses {
+            redis: address(config.redis_port, 6379),
+            aerospike: address(config.aerospike_port, 3000),
+            shared: address(config.shared_port, 4000),
+        };
+        let shared = Arc::new(Shared::new(config, started, wall, PostOffice::new(wakes)));
+        // The cell is new, so setting it cannot fail.
+        let _ = shared.addresses.set(addresses);
+        let workers = (0..count)
+            .map(|index| Worker::new(index, Arc::clone(&shared)))
+            .collect();
+        Self {
+            shared,
+            workers,
+            places: BTreeMap::new(),
+            timers: BTreeSet::new(),
+            outbox: VecDeque::new(),
+            next_worker: 0,
+        }
+    }
+
+    /// What all sessions share: settings, data, the calendar.
+    #[must_use]
+    pub fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    /// The address `listener` stands for, if that port is open.
+    #[must_use]
+    pub fn address(&self, listener: Listener) -> Option<SocketAddr> {
+        let addresses = self.shared.addresses.get()?;
+        match listener {
+            Listener::Redis => addresses.redis,
+            Listener::Aerospike => addresses.aerospike,
+            Listener::Shared => addresses.shared,
+        }
+    }
+
+    /// A client at `peer` connects to the port of `listener`.
+    pub fn accept(&mut self, now: Stamp, listener: Listener, peer: SocketAddr) -> ConnId {
+        let local = self.address(listener).unwrap_or(peer);
+        let index = self.next_worker;
+        self.next_worker = (index + 1) % self.workers.len();
+        let client = self.shared.clients.accept(now, index, peer, local);
+        let id = client.id;
+        let dialect = Dialect::new(listener, &self.shared);
+        if let Some(worker) = self.workers.get_mut(index) {
+            let session = Session::new(client, dialect, worker);
+            self.places.insert(
+                id,
+                Place {
+                    session,
+                    worker: index,
+                    timer: None,
+                },
+            );
+        }
+        id
+    }
+
+    /// `data` arrives from the client.
+    pub fn handle_bytes(&mut self, now: Stamp, connection: ConnId, data: &[u8]) {
+        self.step(now, connection, |session, worker| {
+            session.handle_bytes(now, data, worker)
+        });
+        self.deliver_mail(now);
+    }
+
+    /// The client closed its side.
+    pub fn handle_eof(&mut self, now: Stamp, connection: ConnId) {
+        self.step(now, connection, |session, worker| {
+            session.handle_eof(now, worker)
+        });
+        self.deliver_mail(now);
+    }
+
+    /// The earliest moment at which [`VirtualServer::handle_timeout`] wants to be called.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Stamp> {
+        self.timers.first().map(|(moment, _)| *moment)
+    }
+
+    /// Runs every timeout due by `now`.
+    pub fn handle_timeout(&mut self, now: Stamp) {
+        while let Some((moment, connection)) = self.timers.first().copied()
+            && moment <= now
+        {
+            self.timers.remove(&(moment, connection));
+            if let Some(place) = self.places.get_mut(&connection) {
+                place.timer = None;
+            }
+            self.step(now, connection, |session, worker| {
+                session.handle_timeout(now, worker)
+            });
+            self.deliver_mail(now);
+        }
+    }
+
+    /// The next output, until there is none; to be emptied after every call that takes `now`.
+    pub fn poll_output(&mut self) -> Option<ServerOutput> {
+        self.outbox.pop_front()
+    }
+
+    /// Ends every connection and returns all that was recorded.
+    #[must_use]
+    pub fn finish(mut self, now: Stamp) -> Truth {
+        for place in self.places.values_mut() {
+            if let Some(worker) = self.workers.get_mut(place.worker) {
+                place.session.close(now, worker);
+            }
+        }
+        let mut truth = Truth::default();
+        for worker in &self.workers {
+            truth.merge(worker.truth());
+        }
+        truth
+    }
+
+    fn step(
+        &mut self,
+        now: Stamp,
+        connection: ConnId,
+        action: impl FnOnce(&mut Session, &mut Worker),
+    ) {
+        let Some(place) = self.places.get_mut(&connection) else {
+            return;
+        };
+        let Some(worker) = self.workers.get_mut(place.worker) else {
+            return;
+        };
+        action(&mut place.session, worker);
+        loop {
+            let due = place.session.poll_output(now, worker);
+            if due.is_empty() {
+                break;
+            }
+            let bytes = Bytes::copy_from_slice(due);
+            place.session.wrote(bytes.len(), now, now, worker);
+            self.outbox.push_back(ServerOutput {
+                connection,
+                bytes,
+                close: false,
+            });
+        }
+        if place.session.is_finished() {
+            place.session.close(now, worker);
+            self.outbox.push_back(ServerOutput {
+                connection,
+                bytes: Bytes::new(),
+                close: true,
+            });
+            if let Some(timer) = place.timer {
+                self.timers.remove(&(timer, connection));
+            }
+            self.places.remove(&connection);
+            return;
+        }
+        let timer = place.session.poll_timeout();
+        if timer != place.timer {
+            if let Some(old) = place.timer {
+                self.timers.remove(&(old, connection));
+            }
+            if let Some(new) = timer {
+                self.timers.insert((new, connection));
+            }
+            place.timer = timer;
+        }
+    }
+
+    fn deliver_mail(&mut self, now: Stamp) {
+        loop {
+            let mut mail: Vec<(usize, Mail)> = Vec::new();
+            for worker in 0..self.workers.len() {
+                mail.extend(
+                    self.shared
+                        .post
+                        .take(worker)
+                        .into_iter()
+                        .map(|mail| (worker, mail)),
+                );
+            }
+            if mail.is_empty() {
+                return;
+            }
+            mail.sort_by_key(|(_, mail)| mail.order);
+            for (worker, Mail { to, event, .. }) in mail {
+                let recipients: Vec<ConnId> = match to {
+                    Recipient::Connection(id) => vec![id],
+                    Recipient::All => self
+                        .places
+                        .iter()
+                        .filter(|(_, place)| place.worker == worker)
+                        .map(|(id, _)| *id)
+                        .collect(),
+                };
+                for id in recipients {
+                    self.step(now, id, |session, state| {
+                        session.handle_event(now, event, state)
+                    });
+                }
+            }
+        }
+    }
+}
