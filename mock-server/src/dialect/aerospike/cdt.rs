@@ -54,9 +54,14 @@ pub(super) fn modify(
             (std::slice::from_ref(value), *order, *flags)
         }
         (2, [Value::List(list)]) => (list.items.as_slice(), 0, 0),
-        (2, [Value::List(list), Value::Integer(order), Value::Integer(flags)]) => {
-            (list.items.as_slice(), *order, *flags)
-        }
+        (
+            2,
+            [
+                Value::List(list),
+                Value::Integer(order),
+                Value::Integer(flags),
+            ],
+        ) => (list.items.as_slice(), *order, *flags),
         (0 | 3..=13 | 32..=40 | 64..=89 | 254, args) => return Err(refusal(code, args)),
         _ => return Err(ResultCode::Parameter),
     };
@@ -117,7 +122,10 @@ fn append(list: &mut List, values: &[Value], flags: i64) -> Result<(), ResultCod
         added.push(value);
     }
     list.items.append(&mut added);
-    if list.order.is_some_and(|order| order.contains(Order::ORDERED)) {
+    if list
+        .order
+        .is_some_and(|order| order.contains(Order::ORDERED))
+    {
         list.items.sort_by(compare);
     }
     Ok(())
@@ -180,7 +188,10 @@ mod tests {
             (&[0x91, 60], ResultCode::Parameter),
             (&[0x93, 1, 5, 0], ResultCode::Parameter),
             (&[0x93, 3, 0, 5], ResultCode::Unsupported),
-            (&[0x93, 0xcc, 0xff, 0x92, 0x10, 0, 0x92, 1, 5], ResultCode::Unsupported),
+            (
+                &[0x93, 0xcc, 0xff, 0x92, 0x10, 0, 0x92, 1, 5],
+                ResultCode::Unsupported,
+            ),
             (&[0x92, 1, 5], ResultCode::IncompatibleType),
         ];
         for (call, code) in cases {

@@ -39,7 +39,11 @@ mod tests {
         assert_eq!(passes(&[0xc2]), Ok(false));
         assert_eq!(passes(&[0x91, 0]), Ok(false));
         for malformed in [&[0xc1][..], &[5], &[0xc0], &[0x90], &[0x93, 20, 1, 1], &[]] {
-            assert_eq!(passes(malformed), Err(ResultCode::Parameter), "{malformed:?}");
+            assert_eq!(
+                passes(malformed),
+                Err(ResultCode::Parameter),
+                "{malformed:?}"
+            );
         }
         let greater = [0x93, 3, 0x93, 0x51, 2, 0xa1, b'a', 3];
         assert_eq!(passes(&greater), Err(ResultCode::Unsupported));

@@ -37,9 +37,7 @@ use std::ops::Range;
 use bytes::BytesMut;
 use kvlab_protocol::aerospike::admin::put_answer;
 use kvlab_protocol::aerospike::digest::Digest;
-use kvlab_protocol::aerospike::message::{
-    Info2, MessageHeader, MessageView, put_header_only,
-};
+use kvlab_protocol::aerospike::message::{Info2, MessageHeader, MessageView, put_header_only};
 use kvlab_protocol::aerospike::proto::{Frame as Proto, Kind, decode_frame, split_frame};
 use kvlab_protocol::aerospike::result_code::ResultCode;
 
@@ -164,12 +162,7 @@ impl Connection {
     }
 
     /// Runs the message in `frame`.
-    pub fn execute(
-        &mut self,
-        frame: &[u8],
-        context: &mut Context<'_>,
-        out: &mut BytesMut,
-    ) -> Flow {
+    pub fn execute(&mut self, frame: &[u8], context: &mut Context<'_>, out: &mut BytesMut) -> Flow {
         self.operation = Operation::Unknown;
         self.digest_at = 0..0;
         // The frame was decoded before, so it splits.
@@ -253,10 +246,7 @@ fn run(
     if let Some(udf) = request.udf {
         return remove::call_function(namespace, request, udf, now, out);
     }
-    match (
-        request.writes(),
-        request.info2.contains(Info2::DELETE),
-    ) {
+    match (request.writes(), request.info2.contains(Info2::DELETE)) {
         (false, _) => read::read(namespace, request, now, out),
         (true, true) => remove::remove(namespace, request, now),
         (true, false) => write::write(namespace, request, now, scratch, out),

@@ -43,9 +43,9 @@ pub(super) fn increment(bins: &mut Bins, op: &Op<'_>) -> Result<(), ResultCode> 
         return Err(ResultCode::IncompatibleType);
     };
     let new = match (bin.particle, op.particle) {
-        (ParticleType::Integer, ParticleType::Integer) => {
-            i64::from_be_bytes(old).wrapping_add(i64::from_be_bytes(by)).to_be_bytes()
-        }
+        (ParticleType::Integer, ParticleType::Integer) => i64::from_be_bytes(old)
+            .wrapping_add(i64::from_be_bytes(by))
+            .to_be_bytes(),
         (ParticleType::Double, ParticleType::Double) => {
             (f64::from_be_bytes(old) + f64::from_be_bytes(by)).to_be_bytes()
         }

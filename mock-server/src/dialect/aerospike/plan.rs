@@ -70,11 +70,7 @@ pub(super) fn is_read_all(op: &Op<'_>, info1: Info1) -> bool {
 fn is_read(code: OpCode) -> bool {
     matches!(
         code,
-        OpCode::Read
-            | OpCode::CdtRead
-            | OpCode::ExpressionRead
-            | OpCode::BitRead
-            | OpCode::HllRead
+        OpCode::Read | OpCode::CdtRead | OpCode::ExpressionRead | OpCode::BitRead | OpCode::HllRead
     )
 }
 

@@ -100,12 +100,7 @@ impl TtlRules {
     /// # Errors
     /// [`ResultCode::Parameter`] for a ttl above ten years, [`ResultCode::Forbidden`] for any ttl
     /// where nothing would ever be purged.
-    pub fn void_time(
-        self,
-        ttl: u32,
-        current: Option<u32>,
-        now: Moment,
-    ) -> Result<u32, ResultCode> {
+    pub fn void_time(self, ttl: u32, current: Option<u32>, now: Moment) -> Result<u32, ResultCode> {
         match ttl {
             TTL_NAMESPACE_DEFAULT => Ok(self.default_void_time(now)),
             TTL_NEVER => Ok(0),

@@ -174,8 +174,7 @@ impl<'a> Request<'a> {
     /// reads, messages that neither read nor write, too many operations.
     #[inline]
     pub(super) fn check(&self) -> Result<(), ResultCode> {
-        let transaction =
-            Info4::MRT_VERIFY_READ | Info4::MRT_ROLL_FORWARD | Info4::MRT_ROLL_BACK;
+        let transaction = Info4::MRT_VERIFY_READ | Info4::MRT_ROLL_FORWARD | Info4::MRT_ROLL_BACK;
         if self.in_transaction || self.info4.intersects(transaction) {
             return Err(ResultCode::EnterpriseOnly);
         }

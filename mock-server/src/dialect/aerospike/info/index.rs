@@ -292,9 +292,9 @@ fn indexed(bin: &Bin<'_>, definition: &Definition) -> Vec<Vec<u8>> {
             let own = (particle == wanted).then(|| bin.value.to_vec());
             return own.into_iter().collect();
         }
-        (Collection::List, ParticleType::List) => {
-            List::decode(bin.value).map(|list| list.items).unwrap_or_default()
-        }
+        (Collection::List, ParticleType::List) => List::decode(bin.value)
+            .map(|list| list.items)
+            .unwrap_or_default(),
         (Collection::MapKeys, ParticleType::Map) => {
             let map = Map::decode(bin.value).unwrap_or_default();
             map.entries.into_iter().map(|(key, _)| key).collect()

@@ -95,11 +95,7 @@ fn entry(
 }
 
 /// Appends the value of one command.
-fn value(
-    scene: &Scene<'_>,
-    request: InfoRequest<'_>,
-    out: &mut BytesMut,
-) -> Result<(), InfoError> {
+fn value(scene: &Scene<'_>, request: InfoRequest<'_>, out: &mut BytesMut) -> Result<(), InfoError> {
     let shared = scene.context.shared;
     let config = &shared.config.aerospike;
     match request.name() {
@@ -114,7 +110,8 @@ fn value(
         b"release" => {
             let build = &config.build;
             out.put_slice(
-                format!("edition={EDITION};version={build};os=debian12;arch=x86_64;sha=").as_bytes(),
+                format!("edition={EDITION};version={build};os=debian12;arch=x86_64;sha=")
+                    .as_bytes(),
             );
         }
         b"build_arch" => out.put_slice(b"x86_64"),
@@ -128,7 +125,10 @@ fn value(
         b"partition-generation" | b"peers-generation" => out.put_u8(b'0'),
         b"rebalance-generation" => out.put_u8(b'1'),
         b"cluster-stable" => out.put_slice(statistics::cluster_key(shared).as_bytes()),
-        b"services" | b"services-alternate" | b"services-alumni" | b"services-alumni-reset"
+        b"services"
+        | b"services-alternate"
+        | b"services-alumni"
+        | b"services-alumni-reset"
         | b"service-clear-alt" => {}
         b"service" | b"service-clear-std" => cluster::put_service(scene, out),
         b"peers-clear-std" | b"peers-clear-alt" => cluster::put_peers(out),

@@ -45,7 +45,14 @@ fn put_lines<'a>(
 
 /// `namespaces`.
 pub(super) fn put_namespaces(scene: &Scene<'_>, out: &mut BytesMut) {
-    for (place, namespace) in scene.context.shared.aerospike.namespaces().iter().enumerate() {
+    for (place, namespace) in scene
+        .context
+        .shared
+        .aerospike
+        .namespaces()
+        .iter()
+        .enumerate()
+    {
         if place > 0 {
             out.put_u8(b';');
         }
