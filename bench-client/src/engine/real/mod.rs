@@ -21,6 +21,7 @@ use super::recorder::Part;
 use super::worker::Worker;
 use super::{Control, Observer, RunError, RunResult, shares};
 use crate::driver::Driver;
+use crate::driver::aerospike::AerospikeDriver;
 use crate::driver::redis::RedisDriver;
 use crate::keyspace::{KeySpace, Share};
 use crate::record::Tally;
@@ -35,7 +36,10 @@ pub(super) enum Message {
     /// An interval is over.
     Part { thread: usize, part: Part },
     /// The worker is finished.
-    Finished { thread: usize, leftover: Box<Leftover> },
+    Finished {
+        thread: usize,
+        leftover: Box<Leftover>,
+    },
 }
 
 /// What the calling thread tells the workers.
@@ -83,7 +87,11 @@ pub(super) fn run(
             }
         }
         drop(messages);
-        let host = Host { signal: &signal, inbox: &inbox, returns: &returns };
+        let host = Host {
+            signal: &signal,
+            inbox: &inbox,
+            returns: &returns,
+        };
         let result = host.collect(settings, observer);
         for thread in threads {
             match thread.join() {
@@ -156,14 +164,15 @@ struct Seat<'a> {
 
 impl Seat<'_> {
     fn run(self) -> io::Result<()> {
-        let keys = KeySpace::new(&self.settings.keys);
-        match &self.settings.target {
+        let settings = self.settings;
+        match &settings.target {
             Target::Redis(target) => {
-                let driver = RedisDriver::new(target, &keys, &self.settings.values);
+                let keys = KeySpace::new(&settings.keys);
+                let driver = RedisDriver::new(target, &keys, &settings.values);
                 self.run_with(driver)
             }
-            Target::Aerospike(_) => {
-                Err(io::Error::other("built without the Aerospike driver"))
+            Target::Aerospike(target) => {
+                self.run_with(AerospikeDriver::new(target, settings.timeout))
             }
         }
     }
@@ -171,7 +180,9 @@ impl Seat<'_> {
     fn run_with<D: Driver + 'static>(mut self, driver: D) -> io::Result<()> {
         // Where the kernel refuses, waits are a little coarser.
         let _ = set_timer_slack_1ns();
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_io()
+            .build()?;
         let local = LocalSet::new();
         let settings = self.settings;
         let now = Clock::real().now();
@@ -188,8 +199,11 @@ impl Seat<'_> {
             let shell = &shell;
             let signals = &mut self.signals;
             runtime.block_on(local.run_until(async move {
-                let config =
-                    if settings.spin { WaiterConfig::default() } else { WaiterConfig::cheap() };
+                let config = if settings.spin {
+                    WaiterConfig::default()
+                } else {
+                    WaiterConfig::cheap()
+                };
                 let waiter = Waiter::new(Clock::real(), config)?;
                 let pacer = spawn_local(std::rc::Rc::clone(shell).pace(waiter));
                 shell.pump();
@@ -215,8 +229,14 @@ impl Seat<'_> {
         played?;
         let cpu = shell.cpu.borrow().result();
         if let Some(worker) = shell.into_worker() {
-            let leftover = Box::new(Leftover { remains: worker.into_remains(), cpu });
-            let _ = self.messages.send(Message::Finished { thread: self.number, leftover });
+            let leftover = Box::new(Leftover {
+                remains: worker.into_remains(),
+                cpu,
+            });
+            let _ = self.messages.send(Message::Finished {
+                thread: self.number,
+                leftover,
+            });
         }
         Ok(())
     }

@@ -21,9 +21,9 @@ use std::task::{Context, Poll, Waker};
 use kvlab_timing::{Clock, Stamp, Waiter};
 use tokio::task::{AbortHandle, spawn_local, yield_now};
 
+use super::Message;
 use super::cpu::CpuMeter;
 use super::transport::{self, Reader, Writer};
-use super::Message;
 use crate::driver::Driver;
 use crate::engine::Control;
 use crate::engine::worker::{Action, ConnId, Worker};
@@ -88,7 +88,8 @@ impl<D: Driver + 'static> Shell<D> {
 
     /// Waits until the worker is ready to begin, or finished.
     pub(super) async fn set_up(&self) {
-        self.reached(|worker| worker.is_ready() || worker.is_finished()).await;
+        self.reached(|worker| worker.is_ready() || worker.is_finished())
+            .await;
     }
 
     /// Waits until the worker is finished.
@@ -130,7 +131,10 @@ impl<D: Driver + 'static> Shell<D> {
         }
         self.hand_over();
         let worker = self.worker.borrow();
-        if worker.poll_timeout().is_some_and(|next| next < self.armed.get()) {
+        if worker
+            .poll_timeout()
+            .is_some_and(|next| next < self.armed.get())
+        {
             self.pacer.wake();
         }
         if worker.is_finished() || worker.is_ready() {
@@ -145,7 +149,10 @@ impl<D: Driver + 'static> Shell<D> {
         let mut worker = self.worker.borrow_mut();
         while let Some(part) = worker.poll_part() {
             self.cpu.borrow_mut().passed(&part);
-            let _ = self.messages.send(Message::Part { thread: self.thread, part });
+            let _ = self.messages.send(Message::Part {
+                thread: self.thread,
+                part,
+            });
             if let Ok(tally) = self.returned.try_recv() {
                 worker.recycle(tally);
             }
@@ -155,8 +162,12 @@ impl<D: Driver + 'static> Shell<D> {
     /// Writes the connection's output as far as the socket takes it.
     fn flush(&self, conn: ConnId) {
         let mut links = self.links.borrow_mut();
-        let Some(link) = link_of(&mut links, conn) else { return };
-        let Some(writer) = link.writer.as_ref().filter(|_| !link.blocked) else { return };
+        let Some(link) = link_of(&mut links, conn) else {
+            return;
+        };
+        let Some(writer) = link.writer.as_ref().filter(|_| !link.blocked) else {
+            return;
+        };
         let mut worker = self.worker.borrow_mut();
         loop {
             let output = worker.output(conn);
@@ -201,8 +212,11 @@ impl<D: Driver + 'static> Shell<D> {
                 shell.with(|worker, now| worker.handle_closed(now, conn, &error.to_string()));
             }
         });
-        links[place] =
-            Link { conn: Some(conn), task: Some(task.abort_handle()), ..Link::default() };
+        links[place] = Link {
+            conn: Some(conn),
+            task: Some(task.abort_handle()),
+            ..Link::default()
+        };
     }
 
     /// Connects, and serves the connection until it ends.
@@ -256,7 +270,11 @@ impl<D: Driver + 'static> Shell<D> {
     fn attend(&self, cx: &Context<'_>, conn: ConnId) -> Option<bool> {
         let mut links = self.links.borrow_mut();
         let link = link_of(&mut links, conn)?;
-        if !link.waker.as_ref().is_some_and(|waker| waker.will_wake(cx.waker())) {
+        if !link
+            .waker
+            .as_ref()
+            .is_some_and(|waker| waker.will_wake(cx.waker()))
+        {
             link.waker = Some(cx.waker().clone());
         }
         Some(link.blocked)
@@ -302,7 +320,9 @@ impl<D: Driver + 'static> Shell<D> {
                 debug_assert!(yielded.is_pending());
                 return Poll::Pending;
             }
-            let Poll::Ready(now) = waiter.poll_wait(cx, Some(wait)) else { return Poll::Pending };
+            let Poll::Ready(now) = waiter.poll_wait(cx, Some(wait)) else {
+                return Poll::Pending;
+            };
             // Nobody needs to wake a task that is running.
             self.armed.set(Stamp::ZERO);
             if now >= *look {
@@ -322,7 +342,9 @@ impl<D: Driver + 'static> Shell<D> {
 
 /// The link of a connection, unless its place has another socket by now.
 fn link_of(links: &mut [Link], conn: ConnId) -> Option<&mut Link> {
-    links.get_mut(conn.place as usize).filter(|link| link.conn == Some(conn))
+    links
+        .get_mut(conn.place as usize)
+        .filter(|link| link.conn == Some(conn))
 }
 
 /// Closes the socket and ends its task; leaves an empty link.
@@ -340,7 +362,10 @@ struct Waiting(RefCell<Option<Waker>>);
 impl Waiting {
     fn register(&self, cx: &Context<'_>) {
         let mut waker = self.0.borrow_mut();
-        if !waker.as_ref().is_some_and(|waker| waker.will_wake(cx.waker())) {
+        if !waker
+            .as_ref()
+            .is_some_and(|waker| waker.will_wake(cx.waker()))
+        {
             *waker = Some(cx.waker().clone());
         }
     }
