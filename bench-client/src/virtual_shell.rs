@@ -12,6 +12,7 @@ use bytes::Bytes;
 use kvlab_timing::Stamp;
 
 use crate::driver::Driver;
+use crate::driver::aerospike::AerospikeDriver;
 use crate::driver::redis::RedisDriver;
 use crate::engine::collector::{Collector, Leftover};
 use crate::engine::worker::{Action, ConnId, Remains, Worker};
@@ -381,8 +382,9 @@ fn worker(
             let driver = RedisDriver::new(target, &keys, &settings.values);
             Ok(Box::new(Worker::new(settings, driver, share, block, start)))
         }
-        Target::Aerospike(_) => Err(RunError::Worker(std::io::Error::other(
-            "built without the Aerospike driver",
-        ))),
+        Target::Aerospike(target) => {
+            let driver = AerospikeDriver::new(target, settings.timeout);
+            Ok(Box::new(Worker::new(settings, driver, share, block, start)))
+        }
     }
 }
