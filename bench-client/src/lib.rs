@@ -11,11 +11,17 @@
 
 pub mod driver;
 pub mod engine;
+pub mod frontend;
+pub mod host;
 pub mod keyspace;
 pub mod random;
 pub mod record;
+pub mod report;
+pub mod schedule;
 pub mod settings;
+pub mod values;
 pub mod virtual_shell;
+pub mod workload;
 
 pub use engine::{Control, Observer, RunError, RunResult, run};
 pub use settings::Settings;
