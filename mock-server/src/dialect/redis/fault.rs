@@ -99,6 +99,17 @@ impl Fault {
         Self::from_bytes(text)
     }
 
+    /// A subcommand that has arguments nobody knows, as the older commands word it.
+    #[must_use]
+    pub fn subcommand_syntax(container: &str, name: &[u8]) -> Self {
+        let mut text = b"ERR unknown subcommand or wrong number of arguments for '".to_vec();
+        text.extend_from_slice(cut(until_nul(name)));
+        text.extend_from_slice(b"'. Try ");
+        text.extend_from_slice(container.as_bytes());
+        text.extend_from_slice(b" HELP.");
+        Self::from_bytes(text)
+    }
+
     /// The text, without the leading `-`.
     #[must_use]
     pub fn text(&self) -> &[u8] {

@@ -243,7 +243,7 @@ fn pause(call: &mut Call<'_, '_>) -> Outcome {
         4 if call.is_word(3, "WRITE") => true,
         4 if call.is_word(3, "ALL") => false,
         4 => return Err(Fault::new("ERR CLIENT PAUSE mode must be WRITE or ALL")),
-        _ => return Err(Fault::wrong_arity(call.command.name)),
+        _ => return Err(Fault::subcommand_syntax("CLIENT", call.args.arg(1))),
     };
     let length = timeout(call, 2)?.unwrap_or(Duration::ZERO);
     let now = call.context.now;
@@ -298,7 +298,7 @@ fn on_or_off(call: &Call<'_, '_>) -> Result<bool, Fault> {
 
 fn unblock(call: &mut Call<'_, '_>) -> Outcome {
     if call.args.len() > 4 {
-        return Err(Fault::wrong_arity(call.command.name));
+        return Err(Fault::subcommand_syntax("CLIENT", call.args.arg(1)));
     }
     if call.args.len() == 4 && !call.is_word(3, "TIMEOUT") && !call.is_word(3, "ERROR") {
         return Err(Fault::new(

@@ -100,7 +100,7 @@ fn info(call: &mut Call<'_, '_>) -> Outcome {
     for name in names {
         match named(call, name) {
             Some(command) => describe(call, command),
-            None => call.reply.null_array(),
+            None => call.reply.null(),
         }
     }
     Ok(Flow::Done)
