@@ -1,1 +1,3 @@
-//! Placeholder, replaced in the next commits.
+//! The lab: runs server and load generator together and proves their numbers.
+
+pub mod truth;
