@@ -14,8 +14,11 @@ pub mod engine;
 pub mod keyspace;
 pub mod random;
 pub mod record;
+pub mod schedule;
 pub mod settings;
+pub mod values;
 pub mod virtual_shell;
+pub mod workload;
 
 pub use engine::{Control, Observer, RunError, RunResult, run};
 pub use settings::Settings;

@@ -203,6 +203,13 @@ impl Session {
         }
     }
 
+    /// Whether any reply waits to become due or to be written: without one there is no need to ask
+    /// the clock.
+    #[must_use]
+    pub fn has_output(&self) -> bool {
+        !self.queue.is_empty()
+    }
+
     /// The bytes that may be written at `now`.
     pub fn poll_output(&mut self, now: Stamp, worker: &mut Worker) -> &[u8] {
         while let Some(next) = self.queue.get(self.released)

@@ -11,6 +11,9 @@
 //! conversation anew at each tend. Every request, of a conversation or of the load, is counted in
 //! the connection's sequence and expects exactly one frame as its reply, in order.
 
+pub mod aerospike;
+pub mod redis;
+
 use std::net::SocketAddr;
 use std::time::Duration;
 

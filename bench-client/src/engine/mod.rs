@@ -9,12 +9,16 @@
 //!            poll_action (connect, close, flush), output + written, poll_timeout
 //! ```
 
+pub(crate) mod collector;
 mod control;
 mod error;
+mod recorder;
+pub mod worker;
 
 pub use control::{Control, Observer, Silent};
 pub use error::RunError;
 
+use crate::keyspace::Share;
 use crate::record::{ClientRow, Summary};
 use crate::settings::Settings;
 
@@ -43,4 +47,25 @@ pub fn run(
     settings.check()?;
     let _ = (control, observer);
     Err(RunError::Stopped)
+}
+
+/// The shares of the threads in the connections: dealt out in turn, the first threads take one
+/// more where it does not come out even.
+pub(crate) fn shares(settings: &Settings) -> Vec<Share> {
+    let (threads, all) = (settings.threads.get(), settings.connections.get());
+    let mut first_connection = 0;
+    (0..threads)
+        .map(|thread| {
+            let connections = all / threads + u32::from(thread < all % threads);
+            let share = Share {
+                thread,
+                threads,
+                first_connection,
+                connections,
+                all_connections: all,
+            };
+            first_connection += connections;
+            share
+        })
+        .collect()
 }

@@ -86,15 +86,16 @@ pub struct ThreadSummary {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Notice {
-    /// The client did not keep its schedule: the 99th percentile of the lag is above a tenth of
-    /// the 99th percentile of the response time.
+    /// The client itself did not keep its schedule: the 99th percentile of its lateness (send
+    /// minus the moment the request was due and a slot was free) is above a tenth of the 99th
+    /// percentile of the response time. Waiting for a slow server's slots is no lateness.
     FellBehind {
-        /// Median lag.
-        lag_p50: Duration,
-        /// 99th percentile of the lag.
-        lag_p99: Duration,
-        /// Largest lag.
-        lag_max: Duration,
+        /// Median lateness.
+        late_p50: Duration,
+        /// 99th percentile of the lateness.
+        late_p99: Duration,
+        /// Largest lateness.
+        late_max: Duration,
         /// 99th percentile of the response time.
         response_p99: Duration,
     },

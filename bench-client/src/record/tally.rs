@@ -9,8 +9,12 @@ use super::{ErrorKind, Latency, OpClass, Outcome, Outcomes};
 pub struct Tally {
     /// By class, in the order of [`crate::settings::Target::classes`].
     pub classes: Vec<ClassTally>,
-    /// Send minus intended start of each request sent; empty in a closed loop.
+    /// Send minus intended start of each request sent; empty in a closed loop. What a request
+    /// waited for a free slot is part of it.
     pub lag: Latency,
+    /// Send minus the earliest moment at which the request was due *and* a slot was free: the
+    /// client's own delay. Empty in a closed loop.
+    pub lateness: Latency,
     /// Requests written to sockets, retries included, handshake and tend not.
     pub sent: u64,
     /// Bytes written, everything included.
@@ -81,6 +85,7 @@ impl Tally {
             mine.merge(theirs);
         }
         self.lag.merge(&other.lag);
+        self.lateness.merge(&other.lateness);
         self.sent += other.sent;
         self.bytes_out += other.bytes_out;
         self.bytes_in += other.bytes_in;
@@ -95,6 +100,7 @@ impl Tally {
             class.clear();
         }
         self.lag.clear();
+        self.lateness.clear();
         self.sent = 0;
         self.bytes_out = 0;
         self.bytes_in = 0;
@@ -210,7 +216,7 @@ impl ClassTally {
 }
 
 impl ConnectTally {
-    fn merge(&mut self, other: &Self) {
+    pub(crate) fn merge(&mut self, other: &Self) {
         self.established += other.established;
         self.failed += other.failed;
         self.lost += other.lost;

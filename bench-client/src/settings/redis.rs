@@ -2,6 +2,8 @@
 
 use std::net::SocketAddr;
 
+use kvlab_protocol::resp::request::{DATA_PLACEHOLDER, KEY_PLACEHOLDER, parse_command_line};
+
 use super::{ClassSpec, KeyPattern, SettingsError};
 
 /// A RESP server and the commands to send to it.
@@ -65,13 +67,20 @@ impl RedisOperation {
     /// `SET key value`.
     #[must_use]
     pub fn set(weight: u32) -> Self {
-        Self::from_arguments(vec![b"SET".to_vec(), KEY.to_vec(), DATA.to_vec()], weight)
+        Self::from_arguments(
+            vec![
+                b"SET".to_vec(),
+                KEY_PLACEHOLDER.into(),
+                DATA_PLACEHOLDER.into(),
+            ],
+            weight,
+        )
     }
 
     /// `GET key`.
     #[must_use]
     pub fn get(weight: u32) -> Self {
-        Self::from_arguments(vec![b"GET".to_vec(), KEY.to_vec()], weight)
+        Self::from_arguments(vec![b"GET".to_vec(), KEY_PLACEHOLDER.into()], weight)
     }
 
     /// A command as typed, for example `HSET __key__ field __data__`; quotes as in `redis-cli`.
@@ -79,14 +88,10 @@ impl RedisOperation {
     /// # Errors
     /// An empty command, or quotes that do not match.
     pub fn parse(command: &str, weight: u32) -> Result<Self, SettingsError> {
-        let wrong = |why: &str| SettingsError::Command {
+        let arguments = parse_command_line(command).map_err(|error| SettingsError::Command {
             command: command.to_owned(),
-            why: why.to_owned(),
-        };
-        let arguments = split(command).ok_or_else(|| wrong("unbalanced quotes"))?;
-        if arguments.is_empty() {
-            return Err(wrong("no command"));
-        }
+            why: error.to_string(),
+        })?;
         Ok(Self::from_arguments(arguments, weight))
     }
 
@@ -103,10 +108,12 @@ impl RedisOperation {
     }
 
     pub(super) fn class(&self) -> ClassSpec {
-        let writes = self
-            .arguments
-            .iter()
-            .any(|argument| argument.windows(DATA.len()).any(|window| window == DATA));
+        let placeholder = DATA_PLACEHOLDER.as_bytes();
+        let writes = self.arguments.iter().any(|argument| {
+            argument
+                .windows(placeholder.len())
+                .any(|part| part == placeholder)
+        });
         ClassSpec {
             name: self.name.clone(),
             weight: self.weight,
@@ -116,51 +123,19 @@ impl RedisOperation {
     }
 }
 
-/// Placeholder of the key in a command.
-pub(super) const KEY: &[u8] = b"__key__";
-/// Placeholder of the value in a command.
-pub(super) const DATA: &[u8] = b"__data__";
-
-/// Splits a command line: blanks separate, single or double quotes hold a word together and a
-/// backslash inside double quotes takes the next character as it is.
-fn split(line: &str) -> Option<Vec<Vec<u8>>> {
-    let mut words = Vec::new();
-    let mut word: Option<Vec<u8>> = None;
-    let mut bytes = line.bytes();
-    while let Some(byte) = bytes.next() {
-        match byte {
-            b' ' | b'\t' => words.extend(word.take()),
-            b'"' | b'\'' => {
-                let open = word.get_or_insert_with(Vec::new);
-                loop {
-                    match bytes.next()? {
-                        end if end == byte => break,
-                        b'\\' if byte == b'"' => open.push(bytes.next()?),
-                        other => open.push(other),
-                    }
-                }
-            }
-            other => word.get_or_insert_with(Vec::new).push(other),
-        }
-    }
-    words.extend(word);
-    Some(words)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn command_is_split_at_blanks_outside_quotes() {
-        let operation = RedisOperation::parse(r#"hset __key__ "a b" 'c"d' "x\"y""#, 1).unwrap();
-        let words: Vec<&[u8]> = operation.arguments.iter().map(Vec::as_slice).collect();
-        assert_eq!(words, [&b"hset"[..], b"__key__", b"a b", b"c\"d", b"x\"y"]);
+    fn command_is_named_after_its_first_word() {
+        let operation = RedisOperation::parse(r#"hset __key__ "a b" c"#, 1).unwrap();
         assert_eq!(operation.name, "HSET");
+        assert_eq!(operation.arguments[2], b"a b");
     }
 
     #[test]
-    fn open_quote_is_an_error() {
+    fn open_quote_and_empty_command_are_errors() {
         assert!(RedisOperation::parse("GET \"x", 1).is_err());
         assert!(RedisOperation::parse("   ", 1).is_err());
     }

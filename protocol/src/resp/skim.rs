@@ -79,7 +79,7 @@ enum Step {
     Incomplete,
     /// An element without parts is over.
     Element,
-    /// The aggregate or streamed string on top of the stack is over.
+    /// The streamed aggregate or string on top of the stack is over.
     Closed,
     /// Something was opened, or a chunk of a streamed string was passed.
     Onward,
@@ -147,19 +147,19 @@ impl ReplySkimmer {
 
     fn walk(&mut self, buf: &[u8]) -> Result<Option<Skim>, DecodeError> {
         loop {
-            let step = match self.body {
-                Some((len, kind)) => self.pass_body(buf, len, kind)?,
-                None => self.pass_line(buf)?,
+            let step = if let Some((len, kind)) = self.body {
+                self.pass_body(buf, len, kind)?
+            } else if self.pass_short_element(buf) {
+                Step::Element
+            } else {
+                self.pass_line(buf)?
             };
             match step {
                 Step::Incomplete => return Ok(None),
                 Step::Onward => continue,
                 Step::Element => {}
                 Step::Closed => {
-                    if self.open.pop().is_some_and(|level| level.kind == b'|') {
-                        self.value_due = true;
-                        continue;
-                    }
+                    self.open.pop();
                 }
             }
             if self.complete_element()? {
@@ -195,6 +195,26 @@ impl ReplySkimmer {
             }
         }
         Ok(true)
+    }
+
+    /// Passes an element of an aggregate that is complete and of the most usual types.
+    #[inline]
+    fn pass_short_element(&mut self, buf: &[u8]) -> bool {
+        // Streamed strings hold chunks only.
+        let Some(Level {
+            kind: b'*' | b'%' | b'~' | b'>' | b'|',
+            ..
+        }) = self.open.last()
+        else {
+            return false;
+        };
+        let rest = buf.get(self.pos..).unwrap_or_default();
+        let Some(skim) = skim_short(rest, self.limits.max_bulk) else {
+            return false;
+        };
+        self.pos += skim.len;
+        self.value_due = false;
+        true
     }
 
     /// Passes the line at `pos`, which opens, is or closes an element.

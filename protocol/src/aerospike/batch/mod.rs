@@ -19,6 +19,9 @@
 //! message with [`Info3::LAST`] and the outcome of the whole batch.
 //!
 //! [`FieldKind::Batch`]: super::message::FieldKind::Batch
+//! [`BatchFlags`]: super::BatchFlags
+//! [`Info1::BATCH`]: super::message::Info1::BATCH
+//! [`Info3::LAST`]: super::message::Info3::LAST
 
 mod head;
 mod view;
@@ -31,13 +34,13 @@ pub(crate) use writer::{put_repeat, put_row_body};
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use bytes::BytesMut;
 
     use super::super::digest::{DIGEST_LEN, Digest};
     use super::super::flags::{BatchFlags, Info1};
     use super::super::message::{FieldKind, OpCode, ParticleType};
     use super::super::result_code::ResultCode;
+    use super::*;
 
     const DIGEST_A: Digest = [0xaa; DIGEST_LEN];
     const DIGEST_B: Digest = [0xbb; DIGEST_LEN];

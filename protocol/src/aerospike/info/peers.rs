@@ -168,6 +168,9 @@ fn peer(scanner: &mut Scanner<'_>) -> Result<Peer, ValueError> {
 fn host(scanner: &mut Scanner<'_>) -> Result<Host, ValueError> {
     let name = if scanner.expect(b'[').is_some() {
         let name = text(scanner.until(b"]"))?;
+        if !name.contains(':') {
+            return Err(expected("an IPv6 address in brackets"));
+        }
         scanner
             .expect(b']')
             .ok_or(expected("the end of an IPv6 address"))?;
@@ -279,6 +282,12 @@ mod tests {
         ] {
             assert!(Peers::parse(value.as_bytes()).is_err(), "{value}");
         }
+    }
+
+    #[test]
+    fn brackets_around_a_host_must_hold_an_ipv6_address() {
+        // Found by fuzzing: such a name was written without brackets and could not be read again.
+        assert!(Peers::parse(b"0,3000,[[A,,[[b]]]]").is_err());
     }
 
     #[test]

@@ -6,8 +6,9 @@ use super::skip::{Head, head, is_bytes_type, special};
 use super::{List, MAX_DEPTH, Map, MsgpackError, Order, ParticleType, Value};
 use crate::cursor::Cursor;
 
-/// How many elements room is made for before any was read: a count alone must not allocate.
-const FIRST_ROOM: usize = 16;
+/// How many elements of a nested list or map room is made for before any was read: counts inside
+/// counts must not allocate much more than the input is long.
+const NESTED_ROOM: usize = 16;
 
 impl Value {
     /// Decodes exactly one value.
@@ -99,7 +100,7 @@ fn list(count: u32, cursor: &mut Cursor<'_>, depth: usize) -> Result<List, Msgpa
     let count = checked_count(count, 1, cursor, depth)?;
     let mut list = List {
         order: None,
-        items: Vec::with_capacity(count.min(FIRST_ROOM)),
+        items: Vec::with_capacity(room(count, depth)),
     };
     for index in 0..count {
         match head(cursor)? {
@@ -116,7 +117,7 @@ fn map(count: u32, cursor: &mut Cursor<'_>, depth: usize) -> Result<Map, Msgpack
     let count = checked_count(count, 2, cursor, depth)?;
     let mut map = Map {
         order: None,
-        entries: Vec::with_capacity(count.min(FIRST_ROOM)),
+        entries: Vec::with_capacity(room(count, depth)),
     };
     for index in 0..count {
         let key = match head(cursor)? {
@@ -133,6 +134,16 @@ fn map(count: u32, cursor: &mut Cursor<'_>, depth: usize) -> Result<Map, Msgpack
         map.entries.push((key, value(head, cursor, depth + 1)?));
     }
     Ok(map)
+}
+
+/// How many elements to make room for. The count of the outermost level was checked against the
+/// length of the input, so it may be believed.
+fn room(count: usize, depth: usize) -> usize {
+    if depth == 0 {
+        count
+    } else {
+        count.min(NESTED_ROOM)
+    }
 }
 
 /// The count as a size, if that many elements of `least` bytes can still follow.

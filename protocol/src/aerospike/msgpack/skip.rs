@@ -25,6 +25,7 @@ pub(super) enum Head<'a> {
 }
 
 /// Reads one head; counts are not checked against what is left.
+#[inline]
 pub(super) fn head<'a>(cursor: &mut Cursor<'a>) -> Result<Head<'a>, MsgpackError> {
     let byte = cursor.u8().ok_or(MsgpackError::Truncated)?;
     if byte == 0xc1 {
@@ -33,6 +34,7 @@ pub(super) fn head<'a>(cursor: &mut Cursor<'a>) -> Result<Head<'a>, MsgpackError
     payload(byte, cursor).ok_or(MsgpackError::Truncated)
 }
 
+#[inline]
 fn payload<'a>(byte: u8, cursor: &mut Cursor<'a>) -> Option<Head<'a>> {
     Some(match byte {
         0x00..=0x7f => Head::Integer(byte.into()),

@@ -1,0 +1,363 @@
+//! RESP servers: login, protocol version and database, then commands by template.
+//!
+//! ```text
+//! HELLO 3 [AUTH user password]      when version 3 is asked for
+//! AUTH [user] password              else, when there is a password
+//! SELECT database                   when it is not 0
+//! ```
+//!
+//! Each step of the handshake waits for its reply. After that every command of the mix is a frame
+//! encoded once, in which only the digits of the key and the value change. Replies are skimmed: a
+//! nil is a miss, an error is counted under its first word, anything else is a hit.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+
+use bytes::BytesMut;
+use kvlab_protocol::resp::request::{Template, encode_command};
+use kvlab_protocol::resp::{ReplyKind, ReplySkimmer, error_prefix};
+
+use super::{
+    Answer, Driver, Frame, GroupId, Operation, ProtocolError, Refusal, Role, Step, Topology,
+};
+use crate::keyspace::KeySpace;
+use crate::record::ErrorKind;
+use crate::settings::{RedisOperation, RedisTarget, RespVersion, SizeDistribution, ValueSettings};
+
+/// The driver for one RESP server.
+#[derive(Debug)]
+pub struct RedisDriver {
+    templates: Vec<Template>,
+    /// Requests of the handshake, encoded, with whether they carry the login.
+    handshake: Vec<(BytesMut, bool)>,
+    topology: VecDeque<Topology>,
+}
+
+/// State of one connection.
+#[derive(Debug, Default)]
+pub struct RedisSession {
+    skimmer: ReplySkimmer,
+    /// Steps of the handshake that were sent.
+    step: usize,
+}
+
+impl RedisDriver {
+    /// The driver of a target, for these keys and values.
+    #[must_use]
+    pub fn new(target: &RedisTarget, keys: &KeySpace, values: &ValueSettings) -> Self {
+        let fixed = match values.size {
+            SizeDistribution::Fixed(size) => usize::try_from(size).ok(),
+            _ => None,
+        };
+        let templates = target
+            .operations
+            .iter()
+            .map(|operation| template(operation, keys, fixed))
+            .collect();
+        Self {
+            templates,
+            handshake: handshake(target),
+            topology: pool(target.address),
+        }
+    }
+}
+
+impl Driver for RedisDriver {
+    type Session = RedisSession;
+
+    const ROUTES_BY_KEY: bool = false;
+
+    fn poll_topology(&mut self) -> Option<Topology> {
+        self.topology.pop_front()
+    }
+
+    fn open(&mut self, _group: GroupId, _role: Role) -> RedisSession {
+        RedisSession::default()
+    }
+
+    fn converse(&mut self, session: &mut RedisSession, out: &mut BytesMut) -> Step {
+        let Some((request, _)) = self.handshake.get(session.step) else {
+            return Step::Done;
+        };
+        out.extend_from_slice(request);
+        session.step += 1;
+        Step::Sent { requests: 1 }
+    }
+
+    fn take_reply(&mut self, session: &mut RedisSession, frame: &[u8]) -> Result<(), Refusal> {
+        let prefix = error_prefix(frame);
+        if prefix.is_empty() {
+            return Ok(());
+        }
+        let with_login = session
+            .step
+            .checked_sub(1)
+            .and_then(|step| self.handshake.get(step));
+        let login = with_login.is_some_and(|(_, login)| *login) || LOGIN_ERRORS.contains(&prefix);
+        Err(Refusal {
+            login,
+            text: error_text(frame),
+        })
+    }
+
+    #[inline]
+    fn frame(
+        &mut self,
+        session: &mut RedisSession,
+        bytes: &[u8],
+    ) -> Result<Option<Frame>, ProtocolError> {
+        let skim = session
+            .skimmer
+            .skim(bytes)
+            .map_err(|error| ProtocolError(error.to_string()))?;
+        Ok(skim.map(|skim| Frame {
+            len: skim.len,
+            answer: match skim.kind {
+                ReplyKind::Ok => Answer::Hit,
+                ReplyKind::Nil => Answer::Miss,
+                ReplyKind::Error => {
+                    let frame = bytes.get(..skim.len).unwrap_or_default();
+                    Answer::Error(ErrorKind::new(error_prefix(frame)))
+                }
+                ReplyKind::Push => Answer::Push,
+            },
+        }))
+    }
+
+    #[inline]
+    fn encode(
+        &mut self,
+        operation: &Operation<'_>,
+        _session: &mut RedisSession,
+        out: &mut BytesMut,
+    ) {
+        let plan = operation.plan;
+        let Some(template) = self.templates.get(plan.class.index()) else {
+            // The workload draws only classes of the mix.
+            debug_assert!(false, "no template for {:?}", plan.class);
+            return;
+        };
+        let key = |slot: usize| operation.keys.key_of(plan, slot as u64);
+        template.encode_each(key, operation.value, out);
+    }
+}
+
+fn pool(address: SocketAddr) -> VecDeque<Topology> {
+    VecDeque::from([Topology::Pool {
+        group: GroupId(0),
+        address,
+    }])
+}
+
+fn template(operation: &RedisOperation, keys: &KeySpace, fixed: Option<usize>) -> Template {
+    let mut template = Template::builder();
+    for argument in &operation.arguments {
+        template = template.argument(argument, keys.prefix(), keys.width(), fixed);
+    }
+    template.build()
+}
+
+fn handshake(target: &RedisTarget) -> Vec<(BytesMut, bool)> {
+    let mut steps = Vec::new();
+    let mut step = |arguments: &[&[u8]], login: bool| {
+        let mut request = BytesMut::new();
+        encode_command(arguments, &mut request);
+        steps.push((request, login));
+    };
+    let password = target.password.as_deref().map(str::as_bytes);
+    let user = target.user.as_deref().map(str::as_bytes);
+    match (target.version, password) {
+        (RespVersion::Three, Some(password)) => {
+            step(
+                &[
+                    b"HELLO",
+                    b"3",
+                    b"AUTH",
+                    user.unwrap_or(b"default"),
+                    password,
+                ],
+                true,
+            );
+        }
+        (RespVersion::Three, None) => step(&[b"HELLO", b"3"], false),
+        (RespVersion::Two, Some(password)) => match user {
+            Some(user) => step(&[b"AUTH", user, password], true),
+            None => step(&[b"AUTH", password], true),
+        },
+        (RespVersion::Two, None) => {}
+    }
+    if target.database > 0 {
+        step(&[b"SELECT", target.database.to_string().as_bytes()], false);
+    }
+    steps
+}
+
+/// The server's words: the first line of text of an error reply.
+fn error_text(frame: &[u8]) -> String {
+    let text = match frame {
+        [b'!', rest @ ..] => rest
+            .splitn(2, |byte| *byte == b'\n')
+            .nth(1)
+            .unwrap_or_default(),
+        [_, rest @ ..] => rest,
+        [] => frame,
+    };
+    let line = text.split(|byte| *byte == b'\r').next().unwrap_or_default();
+    String::from_utf8_lossy(line.get(..line.len().min(MAX_TEXT)).unwrap_or_default()).into_owned()
+}
+
+/// Error words that mean a login is missing or wrong.
+const LOGIN_ERRORS: [&[u8]; 3] = [b"NOAUTH", b"WRONGPASS", b"NOPERM"];
+/// Bytes of a refusal that are kept.
+const MAX_TEXT: usize = 200;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::driver::Plan;
+    use crate::record::OpClass;
+    use crate::settings::KeySettings;
+
+    fn target() -> RedisTarget {
+        RedisTarget::new("127.0.0.1:6379".parse().unwrap(), 1, 1)
+    }
+
+    fn driver(target: &RedisTarget) -> RedisDriver {
+        let keys = KeySpace::new(&KeySettings::default());
+        let values = ValueSettings {
+            size: SizeDistribution::Fixed(3),
+            ..Default::default()
+        };
+        RedisDriver::new(target, &keys, &values)
+    }
+
+    fn conversation(target: &RedisTarget) -> Vec<String> {
+        let mut driver = driver(target);
+        let mut session = driver.open(GroupId(0), Role::Load);
+        let mut all = Vec::new();
+        let mut out = BytesMut::new();
+        while driver.converse(&mut session, &mut out) != Step::Done {
+            all.push(String::from_utf8(out.to_vec()).unwrap());
+            out.clear();
+            driver.take_reply(&mut session, b"+OK\r\n").unwrap();
+        }
+        all
+    }
+
+    #[test]
+    fn plain_connection_says_nothing_first() {
+        assert!(conversation(&target()).is_empty());
+    }
+
+    #[test]
+    fn login_version_and_database_are_sent_in_their_order() {
+        let mut target = RedisTarget {
+            password: Some("pw".into()),
+            database: 5,
+            ..target()
+        };
+        assert_eq!(
+            conversation(&target),
+            [
+                "*2\r\n$4\r\nAUTH\r\n$2\r\npw\r\n",
+                "*2\r\n$6\r\nSELECT\r\n$1\r\n5\r\n"
+            ]
+        );
+        target.user = Some("me".into());
+        assert_eq!(
+            conversation(&target)[0],
+            "*3\r\n$4\r\nAUTH\r\n$2\r\nme\r\n$2\r\npw\r\n"
+        );
+        target.version = RespVersion::Three;
+        target.user = None;
+        assert_eq!(
+            conversation(&target)[0],
+            "*5\r\n$5\r\nHELLO\r\n$1\r\n3\r\n$4\r\nAUTH\r\n$7\r\ndefault\r\n$2\r\npw\r\n"
+        );
+    }
+
+    #[test]
+    fn refusals_tell_the_login_from_the_rest() {
+        let target = RedisTarget {
+            password: Some("pw".into()),
+            database: 99,
+            ..target()
+        };
+        let mut driver = driver(&target);
+        let mut session = driver.open(GroupId(0), Role::Load);
+        let mut out = BytesMut::new();
+        driver.converse(&mut session, &mut out);
+        let refusal = driver
+            .take_reply(
+                &mut session,
+                b"-WRONGPASS invalid username-password pair\r\n",
+            )
+            .unwrap_err();
+        assert_eq!(
+            refusal,
+            Refusal {
+                login: true,
+                text: "WRONGPASS invalid username-password pair".into()
+            }
+        );
+        driver.converse(&mut session, &mut out);
+        let refusal = driver
+            .take_reply(&mut session, b"-ERR DB index is out of range\r\n")
+            .unwrap_err();
+        assert_eq!(
+            refusal,
+            Refusal {
+                login: false,
+                text: "ERR DB index is out of range".into()
+            }
+        );
+    }
+
+    #[test]
+    fn requests_and_replies_are_those_of_the_wire() {
+        let mut driver = driver(&target());
+        let mut session = driver.open(GroupId(0), Role::Load);
+        let keys = KeySpace::new(&KeySettings::default());
+        let plan = |class| Plan {
+            class: OpClass(class),
+            key: 42,
+            value_start: 0,
+            value_len: 3,
+            serial: 0,
+        };
+        let mut out = BytesMut::new();
+        for class in [0, 1] {
+            let plan = plan(class);
+            let operation = Operation {
+                plan: &plan,
+                value: b"abc",
+                keys: &keys,
+            };
+            driver.encode(&operation, &mut session, &mut out);
+        }
+        assert_eq!(
+            &out[..],
+            b"*3\r\n$3\r\nSET\r\n$16\r\nkey:000000000042\r\n$3\r\nabc\r\n\
+              *2\r\n$3\r\nGET\r\n$16\r\nkey:000000000042\r\n"
+        );
+        let error = ErrorKind::new(b"LOADING");
+        for (bytes, len, answer) in [
+            (&b"+OK\r\n$3"[..], 5, Answer::Hit),
+            (b"$-1\r\n", 5, Answer::Miss),
+            (b"_\r\n", 3, Answer::Miss),
+            (b"-LOADING Redis is loading\r\n", 27, Answer::Error(error)),
+            (b">2\r\n+a\r\n+b\r\n", 12, Answer::Push),
+        ] {
+            assert_eq!(
+                driver.frame(&mut session, bytes).unwrap(),
+                Some(Frame { len, answer })
+            );
+        }
+        assert_eq!(driver.frame(&mut session, b"$5\r\nab").unwrap(), None);
+        assert!(
+            driver
+                .frame(&mut RedisSession::default(), b"?\r\n")
+                .is_err()
+        );
+    }
+}

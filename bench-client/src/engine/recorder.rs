@@ -1,0 +1,147 @@
+//! What one worker records. Written by the worker alone; handed over at interval boundaries.
+
+use kvlab_timing::Stamp;
+
+use crate::record::{ClientRow, OpClass, Outcome, Outcomes, Phase, RowKind, Tally};
+
+/// The record of one worker.
+#[derive(Debug)]
+pub(crate) struct Recorder {
+    /// The running interval.
+    pub(crate) tally: Tally,
+    spare: Option<Tally>,
+    classes: usize,
+    open: bool,
+    /// Whether the running interval lies in the warm-up.
+    pub(crate) in_warmup: bool,
+    /// Warm-up requests that ended after the warm-up.
+    pub(crate) late_warmup: Outcomes,
+    /// Requests of the measured part that were due.
+    pub(crate) due: u64,
+    /// First intended start (open loop) or send (closed loop) of the measured part.
+    pub(crate) first: Option<Stamp>,
+    /// Last reply of the measured part.
+    pub(crate) last: Option<Stamp>,
+    /// Rows, when they are kept.
+    pub(crate) rows: Option<Vec<ClientRow>>,
+}
+
+/// The stamps of a request that was answered.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Times {
+    pub(crate) intended: Stamp,
+    pub(crate) sent: Stamp,
+    pub(crate) received: Stamp,
+}
+
+/// A finished interval of one worker.
+#[derive(Debug)]
+pub(crate) struct Part {
+    pub(crate) index: u64,
+    pub(crate) phase: Phase,
+    pub(crate) begin: Stamp,
+    pub(crate) end: Stamp,
+    pub(crate) tally: Tally,
+    pub(crate) connections: u64,
+    pub(crate) in_flight: u64,
+    pub(crate) backlog: u64,
+}
+
+impl Recorder {
+    pub(crate) fn new(classes: usize, open: bool, rows: Option<usize>) -> Self {
+        Self {
+            tally: Tally::new(classes),
+            spare: None,
+            classes,
+            open,
+            in_warmup: false,
+            late_warmup: Outcomes::default(),
+            due: 0,
+            first: None,
+            last: None,
+            rows: rows.map(Vec::with_capacity),
+        }
+    }
+
+    /// A load request was taken from the schedule.
+    #[inline]
+    pub(crate) fn count_due(&mut self, kind: RowKind) {
+        self.due += u64::from(kind == RowKind::Load);
+    }
+
+    /// A load request was written by a call that began at `t1`; `possible` is the earliest moment
+    /// at which it was due and a slot was free.
+    #[inline]
+    pub(crate) fn sent(&mut self, kind: RowKind, intended: Stamp, possible: Stamp, t1: Stamp) {
+        let measured = kind == RowKind::Load;
+        if measured && self.first.is_none() {
+            self.first = Some(intended);
+        }
+        if measured || self.in_warmup {
+            self.tally.sent += 1;
+            if self.open {
+                self.tally.lag.record(t1.saturating_since(intended));
+                self.tally.lateness.record(t1.saturating_since(possible));
+            }
+        }
+    }
+
+    /// A load request ended for good; `times` are given when it was answered.
+    #[inline]
+    pub(crate) fn ended(
+        &mut self,
+        kind: RowKind,
+        class: OpClass,
+        outcome: Outcome,
+        times: Option<Times>,
+    ) {
+        let measured = kind == RowKind::Load;
+        if !measured && !self.in_warmup {
+            self.late_warmup.count(outcome);
+            return;
+        }
+        if measured && let Some(times) = times {
+            self.last = Some(times.received);
+        }
+        let open = self.open;
+        let Some(tally) = self.tally.class_mut(class) else {
+            return;
+        };
+        tally.count(outcome);
+        let Some(times) = times else { return };
+        let service = times.received.saturating_since(times.sent);
+        if let Outcome::Error(_) = outcome {
+            tally.failed.record(service);
+            return;
+        }
+        tally.service.record(service);
+        if open {
+            tally
+                .response
+                .record(times.received.saturating_since(times.intended));
+        }
+    }
+
+    /// An attempt ended and is followed by another.
+    pub(crate) fn retried(&mut self, kind: RowKind, class: OpClass) {
+        if (kind == RowKind::Load || self.in_warmup)
+            && let Some(tally) = self.tally.class_mut(class)
+        {
+            tally.retries += 1;
+        }
+    }
+
+    /// Hands the running interval over and begins an empty one.
+    pub(crate) fn cut(&mut self) -> Tally {
+        let empty = self
+            .spare
+            .take()
+            .unwrap_or_else(|| Tally::new(self.classes));
+        std::mem::replace(&mut self.tally, empty)
+    }
+
+    /// Takes an emptied tally back, so that the next interval needs no allocation.
+    pub(crate) fn recycle(&mut self, tally: Tally) {
+        self.spare = Some(tally);
+    }
+}

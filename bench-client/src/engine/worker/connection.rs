@@ -1,0 +1,300 @@
+//! One connection inside a worker: its state, its output and the requests in flight on it.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+
+use bytes::BytesMut;
+use kvlab_timing::Stamp;
+
+use crate::driver::{GroupId, Plan, Role};
+use crate::record::{ClientRow, OpClass, Outcome, RowKind};
+
+/// A connection of a worker. A reconnect keeps the place and counts the epoch up, so what a shell
+/// says late about an old socket is told apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ConnId {
+    /// Place among the worker's connections.
+    pub place: u32,
+    /// How many sockets this place had before.
+    pub epoch: u32,
+}
+
+/// A place for one connection.
+pub(super) struct Conn<S> {
+    pub(super) id: ConnId,
+    pub(super) group: GroupId,
+    pub(super) role: Role,
+    pub(super) address: SocketAddr,
+    pub(super) state: State,
+    /// The driver's state; present while connected.
+    pub(super) session: Option<S>,
+    pub(super) local: SocketAddr,
+    pub(super) ordinal: u32,
+    /// Number of this load connection on the thread, for parallel key ranges.
+    pub(super) lane: usize,
+    /// Bytes to write, from `out_start` on.
+    pub(super) out: BytesMut,
+    pub(super) out_start: usize,
+    /// Bytes of the output that belong to a request whose beginning was written.
+    begun: usize,
+    /// Requests awaiting their replies, in order. The last `unsent` are not yet written.
+    pub(super) ring: VecDeque<Flight>,
+    pub(super) unsent: usize,
+    /// Sequence of the front of the ring.
+    pub(super) answered: u64,
+    /// Replies that the running step of the conversation still awaits.
+    pub(super) awaited: u32,
+    /// Beginning of a reply whose end has not arrived.
+    pub(super) partial: BytesMut,
+    /// Failures since the last reply to a load request.
+    pub(super) failures: u32,
+    /// Whether a flush is queued.
+    pub(super) flush_queued: bool,
+    /// Whether the connection stands in its group's queue of free connections.
+    pub(super) in_free: bool,
+    /// Since when it has had a free slot.
+    pub(super) free_since: Stamp,
+}
+
+/// What a connection is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// Not connected; `until` is when to try again, if ever.
+    Down { until: Option<Stamp> },
+    /// Asked the shell to connect at that moment.
+    Connecting { since: Stamp },
+    /// Connected, in its conversation; connecting began at that moment.
+    Talking { since: Stamp },
+    /// Through its conversation. A tend connection talks again at `tend`.
+    Ready { tend: Option<Stamp> },
+}
+
+/// A request on its way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Flight {
+    /// [`Stamp::MAX`] until the send where a request is due when it can be sent.
+    pub(super) intended: Stamp,
+    pub(super) sent: Stamp,
+    /// The earliest moment it could have been sent: it was due and a slot was free.
+    pub(super) possible: Stamp,
+    pub(super) plan: Plan,
+    pub(super) len: usize,
+    pub(super) kind: RowKind,
+    pub(super) attempt: u8,
+}
+
+impl<S> Conn<S> {
+    pub(super) fn new(
+        place: u32,
+        group: GroupId,
+        role: Role,
+        address: SocketAddr,
+        depth: usize,
+    ) -> Self {
+        Self {
+            id: ConnId { place, epoch: 0 },
+            group,
+            role,
+            address,
+            state: State::Down { until: None },
+            session: None,
+            local: address,
+            ordinal: 0,
+            lane: 0,
+            out: BytesMut::with_capacity(OUTPUT_START),
+            out_start: 0,
+            begun: 0,
+            ring: VecDeque::with_capacity(depth),
+            unsent: 0,
+            answered: 0,
+            awaited: 0,
+            partial: BytesMut::new(),
+            failures: 0,
+            flush_queued: false,
+            in_free: false,
+            free_since: Stamp::ZERO,
+        }
+    }
+
+    pub(super) fn is_ready(&self) -> bool {
+        matches!(self.state, State::Ready { .. })
+    }
+
+    /// Whether another load request may be put on it. `batch` connections first await all replies.
+    pub(super) fn has_slot(&self, depth: usize, batch: bool) -> bool {
+        self.is_ready()
+            && if batch {
+                self.ring.is_empty()
+            } else {
+                self.ring.len() < depth
+            }
+    }
+
+    /// Notes a request whose `len` bytes were just appended to the output.
+    #[inline]
+    pub(super) fn push(&mut self, flight: Flight) {
+        self.ring.push_back(flight);
+        self.unsent += 1;
+    }
+
+    /// Takes note that `n` more bytes of the output were written, and hands each request whose
+    /// first byte is among them to `sent`.
+    #[inline]
+    pub(super) fn written(&mut self, n: usize, mut sent: impl FnMut(&mut Flight)) {
+        let rest = n.min(self.begun);
+        self.begun -= rest;
+        let mut covered = n - rest;
+        while covered > 0 && self.unsent > 0 {
+            let index = self.ring.len() - self.unsent;
+            let flight = &mut self.ring[index];
+            sent(flight);
+            self.unsent -= 1;
+            let taken = covered.min(flight.len);
+            covered -= taken;
+            self.begun = flight.len - taken;
+        }
+        self.out_start += n;
+        if self.out_start >= self.out.len() {
+            self.out.clear();
+            self.out_start = 0;
+        }
+    }
+
+    /// Takes the request that the next reply answers; `None` when no request was written.
+    #[inline]
+    pub(super) fn take_front(&mut self) -> Option<Flight> {
+        if self.ring.len() == self.unsent {
+            return None;
+        }
+        self.answered += 1;
+        self.ring.pop_front()
+    }
+
+    /// The earliest moment at which this connection needs attention.
+    pub(super) fn deadline(&self, timeout_ns: u64, connect_ns: u64) -> Option<Stamp> {
+        let state = match self.state {
+            State::Down { until } => until,
+            State::Connecting { since } | State::Talking { since } => {
+                Some(since.add_nanos(connect_ns))
+            }
+            State::Ready { tend } => tend,
+        };
+        let front = (self.ring.len() > self.unsent)
+            .then(|| {
+                self.ring
+                    .front()
+                    .map(|flight| flight.sent.add_nanos(timeout_ns))
+            })
+            .flatten();
+        [state, front].into_iter().flatten().min()
+    }
+
+    /// Forgets the socket and everything that went with it; the ring must be empty.
+    pub(super) fn reset(&mut self) {
+        debug_assert!(self.ring.is_empty());
+        self.id.epoch = self.id.epoch.wrapping_add(1);
+        self.session = None;
+        self.out.clear();
+        self.out_start = 0;
+        self.begun = 0;
+        self.unsent = 0;
+        self.answered = 0;
+        self.awaited = 0;
+        self.partial.clear();
+        self.flush_queued = false;
+    }
+
+    /// The row of a request of this connection.
+    pub(super) fn row(&self, flight: &Flight, sequence: u64, end: End) -> ClientRow {
+        ClientRow {
+            local: self.local,
+            ordinal: self.ordinal,
+            sequence,
+            kind: flight.kind,
+            class: flight.plan.class,
+            intended: flight.intended,
+            sent: flight.sent,
+            received: end.received,
+            outcome: end.outcome,
+            attempt: flight.attempt,
+            retried: end.retried,
+        }
+    }
+}
+
+/// How an attempt ended.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct End {
+    pub(super) outcome: Outcome,
+    pub(super) received: Option<Stamp>,
+    pub(super) retried: bool,
+}
+
+impl Flight {
+    /// A request of a conversation.
+    pub(super) fn control(kind: RowKind, len: usize) -> Self {
+        Self {
+            intended: Stamp::MAX,
+            sent: Stamp::ZERO,
+            possible: Stamp::ZERO,
+            plan: Plan {
+                class: OpClass::CONTROL,
+                key: 0,
+                value_start: 0,
+                value_len: 0,
+                serial: 0,
+            },
+            len,
+            kind,
+            attempt: 0,
+        }
+    }
+
+    pub(super) fn is_load(&self) -> bool {
+        matches!(self.kind, RowKind::Load | RowKind::Warmup)
+    }
+}
+
+/// Bytes of output a connection has room for from the start; it grows to what the pipeline needs.
+const OUTPUT_START: usize = 4096;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn conn() -> Conn<()> {
+        let address = "127.0.0.1:1".parse().unwrap();
+        Conn::new(0, GroupId(0), Role::Load, address, 4)
+    }
+
+    #[test]
+    fn a_request_is_sent_by_the_write_that_takes_its_first_byte() {
+        let mut conn = conn();
+        for _ in 0..3 {
+            conn.out.extend_from_slice(&[0; 10]);
+            conn.push(Flight::control(RowKind::Load, 10));
+        }
+        for (write, bytes) in [(1, 5), (2, 5), (3, 1), (4, 14), (5, 5)] {
+            conn.written(bytes, |flight| flight.sent = Stamp::from_nanos(write));
+        }
+        let sent: Vec<u64> = conn
+            .ring
+            .iter()
+            .map(|flight| flight.sent.as_nanos())
+            .collect();
+        // Bytes 0-9 begin in write 1, 10-19 in write 3, 20-29 in write 4.
+        assert_eq!(sent, [1, 3, 4]);
+        assert_eq!((conn.unsent, conn.begun, conn.out.len()), (0, 0, 0));
+    }
+
+    #[test]
+    fn no_reply_is_expected_before_a_request_is_written() {
+        let mut conn = conn();
+        conn.out.extend_from_slice(&[0; 10]);
+        conn.push(Flight::control(RowKind::Load, 10));
+        assert!(conn.take_front().is_none());
+        conn.written(1, |_| {});
+        assert!(conn.take_front().is_some());
+        assert_eq!(conn.answered, 1);
+    }
+}

@@ -1,0 +1,321 @@
+//! Making, losing and watching connections, and the conversations at their beginning.
+
+use std::net::SocketAddr;
+
+use kvlab_timing::Stamp;
+
+use super::connection::{Conn, Flight, State};
+use super::{Action, ConnId, Driver, Group, Stage, Worker, nanos};
+use crate::driver::{GroupId, Refusal, Role, Step, Topology};
+use crate::engine::RunError;
+use crate::random;
+use crate::record::{ConnectionLoss, RowKind};
+
+impl<D: Driver> Worker<D> {
+    /// The socket is connected, from this local address, which had connected `ordinal` times
+    /// before.
+    pub fn handle_connected(&mut self, now: Stamp, conn: ConnId, local: SocketAddr, ordinal: u32) {
+        let Some(place) = self.place(conn) else {
+            return;
+        };
+        self.advance(now);
+        let conn = &mut self.conns[place];
+        let State::Connecting { since } = conn.state else {
+            return;
+        };
+        conn.state = State::Talking { since };
+        conn.local = local;
+        conn.ordinal = ordinal;
+        conn.session = Some(self.driver.open(conn.group, conn.role));
+        self.converse(now, place);
+        self.dispatch(now);
+    }
+
+    /// The socket could not be connected, or the other side ended it.
+    pub fn handle_closed(&mut self, now: Stamp, conn: ConnId, error: &str) {
+        let Some(place) = self.place(conn) else {
+            return;
+        };
+        self.advance(now);
+        self.lose(now, place, error, false);
+        self.dispatch(now);
+    }
+
+    /// Makes and ends connections as the driver wants them.
+    pub(super) fn apply_topology(&mut self, now: Stamp) {
+        let mut changed = false;
+        while let Some(change) = self.driver.poll_topology() {
+            changed = true;
+            match change {
+                Topology::Tend { group, address } => {
+                    self.add(now, group, Role::Tend, address);
+                }
+                Topology::Pool { group, address } => {
+                    for lane in 0..super::usize_of(self.share.connections) {
+                        let place = self.add(now, group, Role::Load, address);
+                        self.conns[place].lane = lane;
+                    }
+                }
+                Topology::Remove { group } => self.remove(now, group),
+            }
+        }
+        if changed {
+            self.reroute(now);
+        }
+    }
+
+    fn add(&mut self, now: Stamp, group: GroupId, role: Role, address: SocketAddr) -> usize {
+        let number = usize::from(group.0);
+        if self.groups.len() <= number {
+            self.groups.resize_with(number + 1, Group::default);
+        }
+        let depth = self.config.depth;
+        let place = match self.vacant.pop() {
+            Some(place) => {
+                let id = self.conns[place].id;
+                self.conns[place] = Conn::new(id.place, group, role, address, depth);
+                self.conns[place].id = id;
+                place
+            }
+            None => {
+                // Bounded by the nodes of a cluster times the connections of a thread.
+                let place = self.conns.len();
+                let number = u32::try_from(place).unwrap_or(u32::MAX);
+                self.conns
+                    .push(Conn::new(number, group, role, address, depth));
+                place
+            }
+        };
+        self.connect(now, place);
+        place
+    }
+
+    fn remove(&mut self, now: Stamp, group: GroupId) {
+        for place in 0..self.conns.len() {
+            if self.conns[place].group == group && !self.vacant.contains(&place) {
+                self.drop_link(now, place, true, false);
+                self.conns[place].state = State::Down { until: None };
+                self.vacant.push(place);
+            }
+        }
+        if let Some(group) = self.groups.get_mut(usize::from(group.0)) {
+            self.homeless.extend(group.waiting.drain(..));
+        }
+    }
+
+    fn connect(&mut self, now: Stamp, place: usize) {
+        let conn = &mut self.conns[place];
+        conn.state = State::Connecting { since: now };
+        self.actions.push_back(Action::Connect {
+            conn: conn.id,
+            address: conn.address,
+        });
+        self.watch(now.add_nanos(self.config.connect_ns));
+    }
+
+    /// A reply of the conversation came.
+    pub(super) fn converse_on(&mut self, now: Stamp, place: usize, frame: &[u8]) {
+        let conn = &mut self.conns[place];
+        let Some(session) = conn.session.as_mut() else {
+            return;
+        };
+        match self.driver.take_reply(session, frame) {
+            Ok(()) => {
+                conn.awaited = conn.awaited.saturating_sub(1);
+                if conn.awaited == 0 {
+                    self.converse(now, place);
+                }
+            }
+            Err(refusal) => self.refused(now, place, &refusal),
+        }
+    }
+
+    /// Takes the next step of the conversation.
+    fn converse(&mut self, now: Stamp, place: usize) {
+        let conn = &mut self.conns[place];
+        let Some(session) = conn.session.as_mut() else {
+            return;
+        };
+        let before = conn.out.len();
+        let step = self.driver.converse(session, &mut conn.out);
+        match step {
+            Step::Sent { requests } => {
+                let kind = match conn.role {
+                    Role::Load => RowKind::Handshake,
+                    Role::Tend => RowKind::Tend,
+                };
+                conn.awaited = requests;
+                // The driver does not tell the requests apart: the last one stands for all bytes.
+                let len = conn.out.len() - before;
+                for left in (0..requests).rev() {
+                    conn.push(Flight::control(kind, if left == 0 { len } else { 0 }));
+                }
+                self.flush(place);
+            }
+            Step::Done => self.conversation_done(now, place),
+        }
+    }
+
+    fn conversation_done(&mut self, now: Stamp, place: usize) {
+        let conn = &mut self.conns[place];
+        if let State::Talking { since } = conn.state {
+            self.recorder.tally.connects.established += 1;
+            self.recorder
+                .tally
+                .connects
+                .setup
+                .record(now.saturating_since(since));
+        }
+        match conn.role {
+            Role::Load => {
+                if !conn.is_ready() {
+                    self.ready_loads += 1;
+                }
+                conn.state = State::Ready { tend: None };
+                self.offer(now, place);
+            }
+            Role::Tend => {
+                conn.failures = 0;
+                let tend = self
+                    .driver
+                    .tend_interval()
+                    .map(|wait| now.add_nanos(nanos(wait)));
+                conn.state = State::Ready { tend };
+                if let Some(tend) = tend {
+                    self.watch(tend);
+                }
+            }
+        }
+        self.apply_topology(now);
+        self.check_setup(now);
+    }
+
+    /// The server said no. While setting up that ends the run.
+    fn refused(&mut self, now: Stamp, place: usize, refusal: &Refusal) {
+        let address = self.conns[place].address;
+        if matches!(self.stage, Stage::Setup { .. }) {
+            let text = refusal.text.clone();
+            self.failure = Some(if refusal.login {
+                RunError::LoginRefused { address, text }
+            } else {
+                RunError::HandshakeRefused { address, text }
+            });
+            self.finish(now);
+            return;
+        }
+        self.lose(now, place, &refusal.text, true);
+    }
+
+    /// Ends a connection that failed, and plans the next attempt. `close` says that the shell
+    /// still has its socket.
+    pub(super) fn lose(&mut self, now: Stamp, place: usize, error: &str, close: bool) {
+        let conn = &self.conns[place];
+        let (role, group, address) = (conn.role, conn.group, conn.address);
+        if matches!(conn.state, State::Ready { .. }) {
+            self.recorder.tally.connects.lost += 1;
+        } else {
+            self.recorder.tally.connects.failed += 1;
+        }
+        self.drop_link(now, place, close, false);
+        self.last_error = Some((address, error.to_owned()));
+        let conn = &mut self.conns[place];
+        conn.failures = conn.failures.saturating_add(1);
+        let until = (conn.failures <= self.config.backoff.attempts || role == Role::Tend)
+            .then(|| now.add_nanos(self.config.wait_ns(conn.id, conn.failures)));
+        conn.state = State::Down { until };
+        if let Some(until) = until {
+            self.watch(until);
+        }
+        if role == Role::Tend {
+            self.driver.tend_failed(group);
+            self.apply_topology(now);
+        }
+        self.check_setup(now);
+        self.check_loss(now, address, error);
+    }
+
+    /// Forgets the socket: its requests end, its id becomes void.
+    pub(super) fn drop_link(&mut self, now: Stamp, place: usize, close: bool, cut_off: bool) {
+        self.withdraw(place);
+        let conn = &self.conns[place];
+        if conn.role == Role::Load && conn.is_ready() {
+            self.ready_loads -= 1;
+        }
+        if close && !matches!(conn.state, State::Down { .. }) {
+            self.actions.push_back(Action::Close { conn: conn.id });
+        }
+        // Out of the ready state, so that nothing is put on it again.
+        self.conns[place].state = State::Down { until: None };
+        self.end_flights(now, place, cut_off);
+        self.conns[place].reset();
+    }
+
+    /// Without any connection left that could come back, the load ends here.
+    fn check_loss(&mut self, now: Stamp, address: SocketAddr, error: &str) {
+        if self.stage != Stage::Running || self.conns.iter().any(Conn::has_prospects) {
+            return;
+        }
+        self.loss = Some(ConnectionLoss {
+            address,
+            at: now,
+            error: error.to_owned(),
+        });
+        self.finish(now);
+    }
+
+    /// Looks through all connections for what is due: time-outs, reconnects, tends.
+    pub(super) fn check_connections(&mut self, now: Stamp) {
+        self.next_check = Stamp::MAX;
+        let (timeout_ns, connect_ns) = (self.config.timeout_ns, self.config.connect_ns);
+        for place in 0..self.conns.len() {
+            let Some(deadline) = self.conns[place].deadline(timeout_ns, connect_ns) else {
+                continue;
+            };
+            if deadline > now {
+                self.watch(deadline);
+                continue;
+            }
+            match self.conns[place].state {
+                State::Down { .. } if self.closing => {
+                    self.conns[place].state = State::Down { until: None };
+                }
+                State::Down { .. } => self.connect(now, place),
+                State::Ready { tend: Some(tend) } if tend <= now => {
+                    self.conns[place].state = State::Ready { tend: None };
+                    self.converse(now, place);
+                    if let Some(next) = self.conns[place].deadline(timeout_ns, connect_ns) {
+                        self.watch(next);
+                    }
+                }
+                State::Connecting { .. } | State::Talking { .. } | State::Ready { .. } => {
+                    self.lose(now, place, "timed out", true);
+                }
+            }
+        }
+        if self.waiting > 0 {
+            self.expire_waiting(now);
+            if self.waiting > 0 {
+                self.watch(now.add_nanos(timeout_ns));
+            }
+        }
+    }
+}
+
+impl<S> Conn<S> {
+    /// Whether it carries load, or may carry it again.
+    pub(super) fn has_prospects(&self) -> bool {
+        self.role == Role::Load && self.state != State::Down { until: None }
+    }
+}
+
+impl super::Config {
+    /// The wait before the next attempt after this many failures in a row: doubling, with a
+    /// jitter between a half and the whole that depends on the connection and the seed.
+    fn wait_ns(&self, conn: ConnId, failures: u32) -> u64 {
+        let (first, most) = (nanos(self.backoff.first), nanos(self.backoff.most));
+        let doubled = first.saturating_mul(1 << (failures - 1).min(32));
+        let full = doubled.min(most);
+        let place = u64::from(conn.place) << 32 | u64::from(conn.epoch);
+        full / 2 + random::scale(random::mix(self.seed ^ place), full / 2 + 1)
+    }
+}

@@ -1,0 +1,468 @@
+//! The worker: the load of one thread as a state machine.
+//!
+//! ```text
+//!  Setup --all connections up--> Ready --begin--> Running --nothing due, nothing in flight--> Finished
+//!    |                                              |
+//!    +--no connection, login refused--> Finished <--+--all connections given up, cut off
+//! ```
+//!
+//! While it runs, the worker matches what is due (the schedule, then operations that wait for
+//! their node or for another attempt) with free slots of connections. Connections with a free
+//! slot stand in a queue, first come first served, and go to its end with each request they take:
+//! the choice is deterministic and spreads an open loop evenly. What is due while no slot is free
+//! needs no storage: the schedule simply stays where it is, and the intended moment is kept.
+//!
+//! Deadlines (time-outs, reconnects, tends) are not kept in a heap: the worker knows a moment not
+//! later than the earliest of them, and looks through its connections when that moment comes.
+
+mod connection;
+mod dispatch;
+mod lifecycle;
+mod links;
+mod replies;
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use kvlab_timing::Stamp;
+
+use self::connection::Conn;
+use super::RunError;
+use super::recorder::{Part, Recorder};
+use crate::driver::{Driver, Plan};
+use crate::keyspace::{KeySpace, Share};
+use crate::record::{ClientRow, ConnectionLoss, Outcomes, RowKind, Tally};
+use crate::schedule::Schedule;
+use crate::settings::{Backoff, Load, PipelineMode, Settings};
+use crate::values::ValueBlock;
+use crate::workload::Workload;
+
+pub use self::connection::ConnId;
+
+/// What a worker wants done. After each `handle_*` call the shell takes actions until there are
+/// none left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Connect, and answer with `handle_connected` or `handle_closed`.
+    Connect {
+        /// The connection to make.
+        conn: ConnId,
+        /// Where to.
+        address: SocketAddr,
+    },
+    /// Write the connection's [`Worker::output`], and say so with [`Worker::written`].
+    Flush {
+        /// On which connection.
+        conn: ConnId,
+    },
+    /// Close the socket; the worker has forgotten it already.
+    Close {
+        /// Which connection.
+        conn: ConnId,
+    },
+}
+
+/// The load of one thread.
+pub struct Worker<D: Driver> {
+    driver: D,
+    config: Config,
+    share: Share,
+    keys: KeySpace,
+    block: ValueBlock,
+    workload: Workload,
+    schedule: Schedule,
+    /// The measured part, while the warm-up runs.
+    measured: Option<(Schedule, Workload)>,
+    /// What the schedule's requests are.
+    kind: RowKind,
+    conns: Vec<Conn<D::Session>>,
+    /// Places of connections of removed groups.
+    vacant: Vec<usize>,
+    groups: Vec<Group>,
+    /// Operations whose route is not known.
+    homeless: VecDeque<Pending>,
+    /// Operations in `homeless` and in all groups' `waiting`.
+    waiting: usize,
+    /// Operations taken from the schedule and not ended.
+    in_play: usize,
+    actions: VecDeque<Action>,
+    parts: VecDeque<Part>,
+    recorder: Recorder,
+    stage: Stage,
+    timeline: Timeline,
+    /// The schedule has nothing more.
+    over: bool,
+    /// Nothing is sent any more.
+    closing: bool,
+    /// When to finish even with requests in flight.
+    cut_off: Stamp,
+    /// When the next request is due, if a slot is free for it; else [`Stamp::MAX`].
+    next_due: Stamp,
+    /// Not later than the earliest deadline of any connection.
+    next_check: Stamp,
+    ready_loads: u64,
+    connections_at_start: u64,
+    interrupted: bool,
+    last_error: Option<(SocketAddr, String)>,
+    failure: Option<RunError>,
+    loss: Option<ConnectionLoss>,
+}
+
+/// What stays the same during a run.
+#[derive(Clone, Debug)]
+struct Config {
+    depth: usize,
+    batch: bool,
+    /// Operations in play at most, in a closed loop.
+    tokens: usize,
+    load: Load,
+    seed: u64,
+    requests: Option<u64>,
+    duration_ns: Option<u64>,
+    warmup_ns: u64,
+    drain_ns: u64,
+    timeout_ns: u64,
+    connect_ns: u64,
+    interval_ns: u64,
+    backoff: Backoff,
+}
+
+/// The connections to one node.
+#[derive(Debug, Default)]
+struct Group {
+    /// Load connections with a free slot, in the order in which they get requests.
+    free: VecDeque<usize>,
+    /// Operations that wait for a slot of this group.
+    waiting: VecDeque<Pending>,
+}
+
+/// An operation that waits for its node or for another attempt.
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    plan: Plan,
+    intended: Stamp,
+    kind: RowKind,
+    attempt: u8,
+    since: Stamp,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Setup { deadline: Stamp },
+    Ready,
+    Running,
+    Finished,
+}
+
+/// The moments of a run, and the running interval.
+#[derive(Clone, Copy, Debug)]
+struct Timeline {
+    start: Stamp,
+    /// Start of the measured part.
+    measure: Stamp,
+    /// End of the measured part; [`Stamp::MAX`] when only a number of requests ends it.
+    end: Stamp,
+    interval_ns: u64,
+    index: u64,
+    begin: Stamp,
+    next_cut: Stamp,
+}
+
+/// What a worker leaves behind.
+#[derive(Debug)]
+pub(crate) struct Remains {
+    pub(crate) share: Share,
+    pub(crate) due: u64,
+    pub(crate) late_warmup: Outcomes,
+    pub(crate) started: Stamp,
+    pub(crate) first: Option<Stamp>,
+    pub(crate) last: Option<Stamp>,
+    pub(crate) sequence_hash: u64,
+    pub(crate) connections_at_start: u64,
+    pub(crate) interrupted: bool,
+    pub(crate) failure: Option<RunError>,
+    pub(crate) loss: Option<ConnectionLoss>,
+    pub(crate) rows: Vec<ClientRow>,
+}
+
+impl<D: Driver> Worker<D> {
+    /// A worker that begins to set up at `now`: its first actions are waiting.
+    #[must_use]
+    pub fn new(
+        settings: &Settings,
+        driver: D,
+        share: Share,
+        block: ValueBlock,
+        now: Stamp,
+    ) -> Self {
+        let config = Config::new(settings, share);
+        let classes = settings.target.classes().len();
+        let rows = settings.record_rows.then(|| rows_expected(settings, share));
+        let mut worker = Self {
+            driver,
+            share,
+            keys: KeySpace::new(&settings.keys),
+            workload: Workload::new(settings, share, 0, &block),
+            schedule: config.schedule(share, (now, now), 0),
+            measured: None,
+            kind: RowKind::Load,
+            conns: Vec::new(),
+            vacant: Vec::new(),
+            groups: Vec::new(),
+            homeless: VecDeque::new(),
+            waiting: 0,
+            in_play: 0,
+            actions: VecDeque::with_capacity(4 * usize_of(share.connections)),
+            parts: VecDeque::new(),
+            recorder: Recorder::new(classes, config.load.is_open(), rows),
+            stage: Stage::Setup {
+                deadline: now.add_nanos(config.connect_ns),
+            },
+            timeline: Timeline::new(now, config.interval_ns),
+            over: false,
+            closing: false,
+            cut_off: Stamp::MAX,
+            next_due: Stamp::MAX,
+            next_check: Stamp::MAX,
+            ready_loads: 0,
+            connections_at_start: 0,
+            interrupted: false,
+            last_error: None,
+            failure: None,
+            loss: None,
+            block,
+            config,
+        };
+        if worker.config.warmup_ns > 0 {
+            let warmup = Workload::new(settings, share, 1, &worker.block);
+            let measured = std::mem::replace(&mut worker.workload, warmup);
+            // The schedule of the measured part is made when the start is known.
+            worker.measured = Some((worker.schedule.clone(), measured));
+        }
+        worker.apply_topology(now);
+        worker
+    }
+
+    /// The next thing to do.
+    #[inline]
+    pub fn poll_action(&mut self) -> Option<Action> {
+        let action = self.actions.pop_front()?;
+        if let Action::Flush { conn } = action {
+            // A connection that was closed since has no output, which the shell finds by itself.
+            if let Some(place) = self.place(conn) {
+                self.conns[place].flush_queued = false;
+            }
+        }
+        Some(action)
+    }
+
+    /// The bytes to write on a connection.
+    #[inline]
+    #[must_use]
+    pub fn output(&self, conn: ConnId) -> &[u8] {
+        match self.place(conn) {
+            Some(place) => {
+                let conn = &self.conns[place];
+                conn.out.get(conn.out_start..).unwrap_or_default()
+            }
+            None => &[],
+        }
+    }
+
+    /// `n` more bytes of the output were written by a call that began at `t1`.
+    #[inline]
+    pub fn written(&mut self, conn: ConnId, n: usize, t1: Stamp) {
+        let Some(place) = self.place(conn) else {
+            return;
+        };
+        let recorder = &mut self.recorder;
+        recorder.tally.bytes_out += n as u64;
+        self.conns[place].written(n, |flight| {
+            flight.sent = t1;
+            if flight.intended == Stamp::MAX {
+                flight.intended = t1;
+            }
+            if flight.is_load() {
+                recorder.sent(flight.kind, flight.intended, flight.possible, t1);
+            }
+        });
+        self.watch(t1.add_nanos(self.config.timeout_ns));
+    }
+
+    /// When [`Self::handle_timeout`] wants to be called, if nothing else happens before.
+    #[inline]
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Stamp> {
+        let moment = match self.stage {
+            Stage::Setup { deadline } => deadline.min(self.next_check),
+            Stage::Ready => self.next_check,
+            Stage::Running => self
+                .next_due
+                .min(self.next_check)
+                .min(self.timeline.next_cut)
+                .min(self.cut_off)
+                .min(self.drain_end()),
+            Stage::Finished => return None,
+        };
+        (moment != Stamp::MAX).then_some(moment)
+    }
+
+    /// Whether set-up is over and [`Self::begin`] is awaited.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        self.stage == Stage::Ready
+    }
+
+    /// Whether there is nothing left to do.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        self.stage == Stage::Finished
+    }
+
+    /// Load connections that are up.
+    #[must_use]
+    pub fn connections(&self) -> u64 {
+        self.ready_loads
+    }
+
+    /// A finished interval, oldest first.
+    pub(crate) fn poll_part(&mut self) -> Option<Part> {
+        self.parts.pop_front()
+    }
+
+    /// Gives the emptied tally of a part back for use in a later one.
+    pub(crate) fn recycle(&mut self, tally: Tally) {
+        self.recorder.recycle(tally);
+    }
+
+    /// What is left when the worker is finished.
+    pub(crate) fn into_remains(self) -> Remains {
+        Remains {
+            share: self.share,
+            due: self.recorder.due,
+            late_warmup: self.recorder.late_warmup,
+            started: self.timeline.measure,
+            first: self.recorder.first,
+            last: self.recorder.last,
+            // If the warm-up never ended, nothing was drawn from the measured workload.
+            sequence_hash: match &self.measured {
+                Some((_, measured)) => measured.hash(),
+                None => self.workload.hash(),
+            },
+            connections_at_start: self.connections_at_start,
+            interrupted: self.interrupted,
+            failure: self.failure,
+            loss: self.loss,
+            rows: self.recorder.rows.unwrap_or_default(),
+        }
+    }
+
+    /// The place of a connection, unless the id is of an earlier socket.
+    #[inline]
+    fn place(&self, id: ConnId) -> Option<usize> {
+        let place = usize_of(id.place);
+        (self.conns.get(place)?.id == id).then_some(place)
+    }
+
+    /// Something has to be looked at by this moment.
+    #[inline]
+    fn watch(&mut self, deadline: Stamp) {
+        self.next_check = self.next_check.min(deadline);
+    }
+
+    /// When what is due and not sent is given up.
+    fn drain_end(&self) -> Stamp {
+        if self.closing {
+            Stamp::MAX
+        } else {
+            self.timeline.end.add_nanos(self.config.drain_ns)
+        }
+    }
+
+    /// Queues the connection's output for writing.
+    #[inline]
+    fn flush(&mut self, place: usize) {
+        let conn = &mut self.conns[place];
+        if !conn.flush_queued {
+            conn.flush_queued = true;
+            self.actions.push_back(Action::Flush { conn: conn.id });
+        }
+    }
+}
+
+impl<D: Driver> fmt::Debug for Worker<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Worker")
+            .field("share", &self.share)
+            .field("stage", &self.stage)
+            .field("in_play", &self.in_play)
+            .field("connections", &self.ready_loads)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Config {
+    fn new(settings: &Settings, share: Share) -> Self {
+        let depth = usize_of(settings.pipeline.depth.get());
+        Self {
+            depth,
+            batch: settings.pipeline.mode == PipelineMode::Batch,
+            tokens: depth * usize_of(share.connections),
+            load: settings.load,
+            seed: settings.seed,
+            requests: settings.stop.requests,
+            duration_ns: settings.stop.duration.map(nanos),
+            warmup_ns: nanos(settings.warmup),
+            drain_ns: nanos(settings.drain),
+            timeout_ns: nanos(settings.timeout),
+            connect_ns: nanos(settings.connect_timeout),
+            interval_ns: nanos(settings.interval),
+            backoff: settings.backoff,
+        }
+    }
+
+    /// The schedule of the measured part (0) or the warm-up (1).
+    fn schedule(&self, share: Share, span: (Stamp, Stamp), part: u64) -> Schedule {
+        let requests = if part == 0 { self.requests } else { None };
+        Schedule::new(self.load, share, span, requests, (self.seed, part))
+    }
+}
+
+/// Rows to make room for: what the schedule or the number of requests asks for, within a bound;
+/// more is possible, at the price of a copy in the middle of the run.
+fn rows_expected(settings: &Settings, share: Share) -> usize {
+    let seconds = (settings.stop.duration.unwrap_or_default() + settings.warmup).as_secs_f64();
+    let scheduled = match settings.load {
+        Load::Open { rate, .. } => rate.as_f64() * seconds,
+        Load::Closed => 50_000.0 * seconds,
+    };
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the cast saturates and the number is an estimate"
+    )]
+    let scheduled = scheduled as u64;
+    let all = settings
+        .stop
+        .requests
+        .map_or(scheduled, |requests| requests.min(scheduled.max(1)));
+    let mine = all / u64::from(share.threads) + 1024;
+    usize::try_from(mine)
+        .unwrap_or(usize::MAX)
+        .min(MAX_ROWS_RESERVED)
+}
+
+const MAX_ROWS_RESERVED: usize = 4_000_000;
+
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Lossless: the targets have pointers of at least 32 bits.
+fn usize_of(number: u32) -> usize {
+    number as usize
+}

@@ -1,0 +1,209 @@
+//! Taking bytes in and ending requests.
+
+use bytes::{Buf, BytesMut};
+use kvlab_timing::Stamp;
+
+use super::connection::{End, Flight};
+use super::{ConnId, Driver, Pending, Worker};
+use crate::driver::{Answer, ProtocolError};
+use crate::engine::recorder::Times;
+use crate::record::Outcome;
+
+impl<D: Driver> Worker<D> {
+    /// Bytes arrived; `now` is the moment just after the read.
+    pub fn handle_bytes(&mut self, now: Stamp, conn: ConnId, bytes: &[u8]) {
+        let Some(place) = self.place(conn) else {
+            return;
+        };
+        self.advance(now);
+        self.recorder.tally.bytes_in += bytes.len() as u64;
+        let taken = if self.conns[place].partial.is_empty() {
+            self.take_frames(now, place, bytes).map(|used| {
+                if used < bytes.len() && self.conns[place].id == conn {
+                    self.conns[place].partial.extend_from_slice(&bytes[used..]);
+                }
+            })
+        } else {
+            let mut joined = std::mem::take(&mut self.conns[place].partial);
+            joined.extend_from_slice(bytes);
+            self.take_frames(now, place, &joined).map(|used| {
+                joined.advance(used);
+                if self.conns[place].id == conn {
+                    self.conns[place].partial = tidy(joined);
+                }
+            })
+        };
+        if let Err(error) = taken {
+            self.lose(now, place, &error.to_string(), true);
+        }
+        self.dispatch(now);
+    }
+
+    /// Takes all whole replies at the beginning of `bytes` and says how many bytes they were.
+    #[inline]
+    fn take_frames(
+        &mut self,
+        now: Stamp,
+        place: usize,
+        bytes: &[u8],
+    ) -> Result<usize, ProtocolError> {
+        let mut used = 0;
+        while used < bytes.len() {
+            let conn = &mut self.conns[place];
+            // Closed by the reply before.
+            let Some(session) = conn.session.as_mut() else {
+                return Ok(bytes.len());
+            };
+            let rest = &bytes[used..];
+            let Some(frame) = self.driver.frame(session, rest)? else {
+                break;
+            };
+            let whole = rest.get(..frame.len).unwrap_or(rest);
+            used += frame.len;
+            let outcome = match frame.answer {
+                Answer::Hit => Outcome::Hit,
+                Answer::Miss => Outcome::Miss,
+                Answer::Error(kind) => Outcome::Error(kind),
+                Answer::Push => {
+                    self.recorder.tally.pushes += 1;
+                    continue;
+                }
+            };
+            let sequence = conn.answered;
+            let Some(flight) = conn.take_front() else {
+                // For example the line with which a full server turns a connection away.
+                return Err(ProtocolError(format!("unasked: {}", line_of(whole))));
+            };
+            if flight.is_load() {
+                conn.failures = 0;
+                self.end_flight(now, place, flight, sequence, (outcome, Some(now)));
+                self.offer(now, place);
+            } else {
+                self.note_control(place, &flight, sequence, (outcome, Some(now)));
+                self.converse_on(now, place, whole);
+            }
+        }
+        Ok(used)
+    }
+
+    /// Ends an attempt of a load request: for good, or to be tried again.
+    #[inline]
+    pub(super) fn end_flight(
+        &mut self,
+        now: Stamp,
+        place: usize,
+        flight: Flight,
+        sequence: u64,
+        (outcome, received): (Outcome, Option<Stamp>),
+    ) {
+        let class = flight.plan.class;
+        let retried = !matches!(outcome, Outcome::Hit | Outcome::Miss)
+            && !self.closing
+            && self.driver.retries(class, outcome, flight.attempt);
+        if let Some(rows) = &mut self.recorder.rows {
+            let end = End {
+                outcome,
+                received,
+                retried,
+            };
+            rows.push(self.conns[place].row(&flight, sequence, end));
+        }
+        if retried {
+            self.recorder.retried(flight.kind, class);
+            let pending = Pending {
+                plan: flight.plan,
+                intended: flight.intended,
+                kind: flight.kind,
+                attempt: flight.attempt.saturating_add(1),
+                since: now,
+            };
+            self.queue_again(now, pending);
+            return;
+        }
+        self.in_play -= 1;
+        let times = received.map(|received| Times {
+            intended: flight.intended,
+            sent: flight.sent,
+            received,
+        });
+        self.recorder.ended(flight.kind, class, outcome, times);
+    }
+
+    /// Notes the end of a request of a conversation.
+    pub(super) fn note_control(
+        &mut self,
+        place: usize,
+        flight: &Flight,
+        sequence: u64,
+        (outcome, received): (Outcome, Option<Stamp>),
+    ) {
+        self.recorder.tally.control += u64::from(received.is_some());
+        if let Some(rows) = &mut self.recorder.rows {
+            let end = End {
+                outcome,
+                received,
+                retried: false,
+            };
+            rows.push(self.conns[place].row(flight, sequence, end));
+        }
+    }
+
+    /// Ends everything that is in flight on a connection that is about to be forgotten. Requests
+    /// that were not written wait for another connection.
+    pub(super) fn end_flights(&mut self, now: Stamp, place: usize, cut_off: bool) {
+        let mut unwritten = Vec::new();
+        loop {
+            let conn = &mut self.conns[place];
+            let sequence = conn.answered;
+            let Some(flight) = conn.take_front() else {
+                break;
+            };
+            let expired = flight.sent.add_nanos(self.config.timeout_ns) <= now;
+            let outcome = if expired || cut_off {
+                Outcome::Timeout
+            } else {
+                Outcome::ConnectionLost
+            };
+            if flight.is_load() {
+                self.end_flight(now, place, flight, sequence, (outcome, None));
+            } else {
+                self.note_control(place, &flight, sequence, (outcome, None));
+            }
+        }
+        let conn = &mut self.conns[place];
+        unwritten.extend(conn.ring.drain(..).filter(Flight::is_load));
+        conn.unsent = 0;
+        for flight in unwritten {
+            let pending = Pending {
+                plan: flight.plan,
+                intended: flight.intended,
+                kind: flight.kind,
+                attempt: flight.attempt,
+                since: now,
+            };
+            if self.closing || cut_off {
+                self.end_unsent(pending);
+            } else {
+                self.queue_again(now, pending);
+            }
+        }
+    }
+}
+
+/// An emptied buffer gives the room of what was taken back.
+fn tidy(buffer: BytesMut) -> BytesMut {
+    if buffer.is_empty() {
+        BytesMut::new()
+    } else {
+        buffer
+    }
+}
+
+/// The first line of a reply, for messages.
+fn line_of(frame: &[u8]) -> String {
+    let line = frame
+        .split(|byte| *byte == b'\r')
+        .next()
+        .unwrap_or_default();
+    String::from_utf8_lossy(line.get(..line.len().min(200)).unwrap_or_default()).into_owned()
+}

@@ -1,0 +1,247 @@
+#!/usr/bin/env python3
+"""Drives the mock server with real, unmodified clients and checks every value they see.
+
+    python3 tests/interop/run.py [--kvlab PATH] [--only NAME ...]
+
+Needs the release build of kvlab, and of the clients whatever is to be had: Python packages go into
+virtual environments and npm packages into a folder under target/interop, both made here. A client
+that cannot be installed is skipped and said so, with the reason; with CI=true a skip is a failure.
+"""
+
+import argparse
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+WORK = ROOT / "target" / "interop"
+LIMIT = 900  # seconds for one client, installation included
+
+
+class Skip(Exception):
+    """A client that is not to be had here."""
+
+
+class Server:
+    """`kvlab serve` on free ports, stopped by its own signal."""
+
+    def __init__(self, kvlab, *options):
+        self.folder = tempfile.TemporaryDirectory()
+        ports = pathlib.Path(self.folder.name) / "ports"
+        command = [kvlab, "serve", "--redis-port", "0", "--aerospike-port", "0"]
+        command += ["--ports-file", str(ports), *options]
+        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+        deadline = time.monotonic() + 10
+        while not ports.exists():
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                raise RuntimeError("kvlab serve did not start")
+            time.sleep(0.01)
+        lines = dict(line.split("=", 1) for line in ports.read_text().split())
+        self.redis, self.aerospike = lines["redis"], lines["aerospike"]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.send_signal(signal.SIGTERM)
+        code = self.process.wait(timeout=10)
+        self.folder.cleanup()
+        if code != 0:
+            raise RuntimeError(f"kvlab serve ended with code {code}")
+
+
+def run(command, **options):
+    """Runs a command within the time limit; its output is shown when it fails."""
+    done = subprocess.run(
+        [str(part) for part in command],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=LIMIT,
+        **options,
+    )
+    if done.returncode != 0:
+        print(done.stdout)
+        raise RuntimeError(f"{command[0]} ended with code {done.returncode}")
+    return done.stdout
+
+
+def python_with(name, *packages):
+    """The interpreter of a virtual environment that holds these packages."""
+    place = WORK / f"venv-{name}"
+    python = place / "bin" / "python"
+    mark = place / "installed"
+    wanted = " ".join(packages)
+    if not mark.exists() or mark.read_text() != wanted:
+        run([sys.executable, "-m", "venv", place])
+        try:
+            run([python, "-m", "pip", "install", "--quiet", "--upgrade", *packages])
+        except RuntimeError as error:
+            raise Skip(f"pip could not install {wanted}") from error
+        mark.write_text(wanted)
+    return python
+
+
+def node_modules():
+    """The folder from which Node.js finds the npm clients."""
+    if not shutil.which("npm"):
+        raise Skip("npm is not installed")
+    place = WORK / "node"
+    place.mkdir(parents=True, exist_ok=True)
+    source = (HERE / "package.json").read_text()
+    manifest = place / "package.json"
+    if not manifest.exists() or manifest.read_text() != source or not (place / "done").exists():
+        manifest.write_text(source)
+        try:
+            run(["npm", "install", "--no-audit", "--no-fund", "--loglevel=error"], cwd=place)
+        except RuntimeError as error:
+            raise Skip("npm could not install the clients") from error
+        (place / "done").touch()
+    return place
+
+
+def node(script, *arguments):
+    # Modules are found from the script's own folder upwards, so it runs beside them.
+    place = node_modules()
+    copy = place / script
+    shutil.copy(HERE / "clients" / script, copy)
+    print(run(["node", copy, *arguments], cwd=place), end="")
+
+
+def needs(program):
+    if not shutil.which(program):
+        raise Skip(f"{program} is not installed")
+
+
+def redis_py(kvlab, version):
+    package = f"redis=={version}" if version else "redis"
+    python = python_with(f"redis-{version or 'newest'}", package)
+    for workers in ("1", "2"):
+        with Server(kvlab, "--workers", workers) as server:
+            print(run([python, HERE / "clients" / "redis_py.py", server.redis]), end="")
+
+
+def redis_py_old(kvlab):
+    redis_py(kvlab, "5.2.1")
+
+
+def redis_py_newest(kvlab):
+    redis_py(kvlab, None)
+
+
+def ioredis(kvlab):
+    with Server(kvlab) as server:
+        node("ioredis.js", server.redis)
+
+
+def node_redis(kvlab):
+    with Server(kvlab) as server:
+        node("node_redis.js", server.redis)
+
+
+def aerospike_python(kvlab):
+    python = python_with("aerospike", "aerospike")
+    with Server(kvlab) as server:
+        print(run([python, HERE / "clients" / "aerospike_py.py", server.aerospike]), end="")
+
+
+def aerospike_node(kvlab):
+    with Server(kvlab) as server:
+        node("aerospike_node.js", server.aerospike)
+
+
+def rust_crates(kvlab):
+    needs("cargo")
+    target = WORK / "rust"
+    manifest = HERE / "rust" / "Cargo.toml"
+    run(["cargo", "build", "--manifest-path", manifest, "--target-dir", target])
+    with Server(kvlab) as server:
+        print(run([target / "debug" / "kvlab-interop", server.redis, server.aerospike]), end="")
+
+
+def redis_cli(kvlab):
+    needs("redis-cli")
+    with Server(kvlab) as server:
+        for protocol in ("-2", "-3"):
+
+            def cli(*words, stdin=None):
+                command = ["redis-cli", protocol, "-p", server.redis, *words]
+                return run(command, input=stdin).rstrip("\n")
+
+            expect(cli("SET", "k", "v"), "OK")
+            expect(cli("GET", "k"), "v")
+            expect(cli("GET", "none"), "")
+            expect(cli("--no-raw", "GET", "none"), "(nil)")
+            expect(cli("INCR", "n" + protocol), "1")
+            expect(cli("--no-raw", "EXPIRE", "k", "100"), "(integer) 1")
+            expect(cli("NOSUCH", "a"), "ERR unknown command 'NOSUCH', with args beginning with: 'a' ")
+            script = "MULTI\nSET m 1\nINCR m\nEXEC\n"
+            expect(cli(stdin=script), "OK\nQUEUED\nQUEUED\nOK\n2")
+            expect("redis_version:7.2.4" in cli("INFO", "server"), True)
+            expect(int(cli("COMMAND", "COUNT")) > 50, True)
+            expect(cli("--scan", "--pattern", "k*"), "k")
+        print("  redis-cli in RESP2 and RESP3")
+
+
+def redis_benchmark(kvlab):
+    needs("redis-benchmark")
+    with Server(kvlab) as server:
+        for depth in ("1", "16"):
+            command = ["redis-benchmark", "-p", server.redis, "-t", "ping,set,get,incr,mset"]
+            out = run([*command, "-n", "5000", "-c", "20", "-P", depth, "--csv"])
+            rows = [line.split(",") for line in out.splitlines() if line.startswith('"')]
+            expect(len(rows), 7, "a heading and six tests")
+            expect(all(float(row[1].strip('"')) > 0 for row in rows[1:]), True)
+        print("  redis-benchmark without pipeline and with 16")
+
+
+def expect(found, wanted, what="value"):
+    if found != wanted:
+        raise RuntimeError(f"{what}: expected {wanted!r}, found {found!r}")
+
+
+CLIENTS = {
+    "redis-cli": redis_cli,
+    "redis-benchmark": redis_benchmark,
+    "redis-py-5.2.1": redis_py_old,
+    "redis-py-newest": redis_py_newest,
+    "ioredis": ioredis,
+    "node-redis": node_redis,
+    "aerospike-python": aerospike_python,
+    "aerospike-node": aerospike_node,
+    "rust-crates": rust_crates,
+}
+
+
+def main():
+    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    options.add_argument("--kvlab", default=str(ROOT / "target" / "release" / "kvlab"))
+    options.add_argument("--only", nargs="*", choices=list(CLIENTS), default=list(CLIENTS))
+    chosen = options.parse_args()
+    if not os.access(chosen.kvlab, os.X_OK):
+        sys.exit(f"{chosen.kvlab} is not there: run 'cargo build --release' first")
+    WORK.mkdir(parents=True, exist_ok=True)
+    counts = {"passed": 0, "failed": 0, "skipped": 0}
+    for name in chosen.only:
+        try:
+            CLIENTS[name](chosen.kvlab)
+            outcome, why = "passed", ""
+        except Skip as error:
+            outcome, why = "skipped", f": {error}"
+        except (RuntimeError, subprocess.TimeoutExpired) as error:
+            outcome, why = "failed", f": {error}"
+        counts[outcome] += 1
+        print(f"{name} {outcome}{why}", flush=True)
+    print(", ".join(f"{count} {outcome}" for outcome, count in counts.items()))
+    allowed = 0 if os.environ.get("CI") == "true" else counts["skipped"]
+    sys.exit(0 if counts["failed"] == 0 and counts["skipped"] == allowed else 1)
+
+
+if __name__ == "__main__":
+    main()
