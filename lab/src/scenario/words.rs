@@ -1,11 +1,11 @@
-//! Values as they are written in a scenario: times, rates, mixes, sizes and key patterns.
+//! Values as they are written in a scenario.
 
-use std::fmt;
 use std::time::Duration;
 
-use kvlab_timing::{Rate, duration};
-use serde::de::{self, Deserializer, Visitor};
+use kvlab_timing::duration;
 use serde::Deserialize;
+use serde::de::{self, Deserializer};
+use toml::Spanned;
 
 /// A time with its unit, as in `1.5ms`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,41 +28,24 @@ impl<'de> Deserialize<'de> for Time {
     }
 }
 
-/// Requests per second: a number, or a text such as `2.5k`.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct PerSecond(pub(super) Rate);
+/// One text or a list of texts.
+#[derive(Debug, Default)]
+pub(super) struct OneOrMore(pub(super) Vec<Spanned<String>>);
 
-impl<'de> Deserialize<'de> for PerSecond {
+impl<'de> Deserialize<'de> for OneOrMore {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(Self(number_text(deserializer)?.parse().map_err(de::Error::custom)?))
+        #[derive(Deserialize)]
+        #[serde(untagged, expecting = "expected a text or a list of texts")]
+        enum Form {
+            One(String),
+            More(Vec<String>),
+        }
+        let form = Spanned::<Form>::deserialize(deserializer)?;
+        let place = form.span();
+        let texts = match form.into_inner() {
+            Form::One(text) => vec![text],
+            Form::More(texts) => texts,
+        };
+        Ok(Self(texts.into_iter().map(|text| Spanned::new(place.clone(), text)).collect()))
     }
-}
-
-/// A number or a text, as text.
-fn number_text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
-    struct Text;
-    impl Visitor<'_> for Text {
-        type Value = String;
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("a number or a text")
-        }
-
-        fn visit_i64<E: de::Error>(self, value: i64) -> Result<String, E> {
-            Ok(value.to_string())
-        }
-
-        fn visit_u64<E: de::Error>(self, value: u64) -> Result<String, E> {
-            Ok(value.to_string())
-        }
-
-        fn visit_f64<E: de::Error>(self, value: f64) -> Result<String, E> {
-            Ok(value.to_string())
-        }
-
-        fn visit_str<E: de::Error>(self, value: &str) -> Result<String, E> {
-            Ok(value.to_owned())
-        }
-    }
-    deserializer.deserialize_any(Text)
 }
