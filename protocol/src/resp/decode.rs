@@ -7,7 +7,8 @@
 use bytes::Bytes;
 
 use super::decode_error::{DecodeError, DecodeLimits};
-use super::skim::{ReplySkimmer, length, reply_double, reply_integer};
+use super::line::{length, reply_double, reply_integer};
+use super::skim::ReplySkimmer;
 use super::value::Value;
 
 /// Builds the replies of one connection.

@@ -26,6 +26,7 @@ mod args;
 mod decode;
 mod decode_error;
 mod inline;
+mod line;
 pub mod number;
 mod reply_writer;
 pub mod request;

@@ -13,6 +13,7 @@ use memchr::memchr2;
 
 use super::args::{Args, Span};
 use super::inline::split_line;
+use super::line::short_length;
 use super::number;
 use super::request_error::RequestError;
 
@@ -205,7 +206,7 @@ impl RequestDecoder {
             let count = match short_length(buf) {
                 Some((count, used)) => {
                     self.pos = used;
-                    u64::from(count)
+                    u64::try_from(count).unwrap_or(u64::MAX)
                 }
                 None => match self.take_line(buf, limits, RequestError::TooBigMultibulkCount)? {
                     None => return Ok(None),
@@ -257,7 +258,7 @@ impl RequestDecoder {
             && let Some((len, used)) = short_length(rest)
         {
             self.pos += used;
-            return Ok(Some(usize::from(len)));
+            return Ok(Some(len));
         }
         let Some(line) = self.take_line(buf, limits, RequestError::TooBigBulkCount)? else {
             return Ok(None);
@@ -336,24 +337,5 @@ impl RequestDecoder {
             }
         }
         Ok(())
-    }
-}
-
-/// Value and size of a line like `$12\r\n` with one to three digits, any type byte, at the front of `buf`;
-/// `None` if it is not such a line, complete and without leading zeros.
-#[inline]
-fn short_length(buf: &[u8]) -> Option<(u16, usize)> {
-    match *buf {
-        [_, d0, b'\r', _, ..] if d0.is_ascii_digit() => Some((u16::from(d0 - b'0'), 4)),
-        [_, d0 @ b'1'..=b'9', d1, b'\r', _, ..] if d1.is_ascii_digit() => {
-            Some((u16::from(d0 - b'0') * 10 + u16::from(d1 - b'0'), 5))
-        }
-        [_, d0 @ b'1'..=b'9', d1, d2, b'\r', _, ..]
-            if d1.is_ascii_digit() && d2.is_ascii_digit() =>
-        {
-            let tens = u16::from(d0 - b'0') * 10 + u16::from(d1 - b'0');
-            Some((tens * 10 + u16::from(d2 - b'0'), 6))
-        }
-        _ => None,
     }
 }

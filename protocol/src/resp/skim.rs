@@ -4,10 +4,8 @@
 //! a nil or an error. The skimmer walks over the elements of a reply, counting what is still open on a small
 //! stack; it checks all that the full decoder checks, so that both accept the same bytes.
 
-use memchr::memchr2;
-
 use super::decode_error::{DecodeError, DecodeLimits};
-use super::number;
+use super::line::{check_scalar, length, line_end, short_length};
 
 /// What a reply amounts to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -401,120 +399,26 @@ pub fn error_prefix(frame: &[u8]) -> &[u8] {
         .unwrap_or_default()
 }
 
-/// The replies that make up nearly all traffic, complete in the buffer: `+OK`, a nil, a small integer, a
-/// bulk string below 1000 bytes.
+/// The replies that make up nearly all traffic, complete in the buffer: `+OK`, a nil, an integer, a bulk string,
+/// the last two with up to nine digits.
 #[inline]
 fn skim_short(buf: &[u8], max_bulk: u64) -> Option<Skim> {
-    match *buf {
-        [b'+', b'O', b'K', b'\r', b'\n', ..] => Some(Skim {
-            len: 5,
-            kind: ReplyKind::Ok,
-        }),
-        [b'$', b'-', b'1', b'\r', b'\n', ..] => Some(Skim {
-            len: 5,
-            kind: ReplyKind::Nil,
-        }),
-        [b'_', b'\r', b'\n', ..] => Some(Skim {
-            len: 3,
-            kind: ReplyKind::Nil,
-        }),
-        [b':', d, b'\r', b'\n', ..] if d.is_ascii_digit() => Some(Skim {
-            len: 4,
-            kind: ReplyKind::Ok,
-        }),
+    let (len, kind) = match *buf {
+        [b'+', b'O', b'K', b'\r', b'\n', ..] => (5, ReplyKind::Ok),
+        [b'$', b'-', b'1', b'\r', b'\n', ..] => (5, ReplyKind::Nil),
+        [b'_', b'\r', b'\n', ..] => (3, ReplyKind::Nil),
+        [b':', ..] => {
+            let (_, len) = short_length(buf)?;
+            (buf.get(len - 1) == Some(&b'\n')).then_some((len, ReplyKind::Ok))?
+        }
         [b'$', ..] => {
             let (len, start) = short_length(buf)?;
-            let end = start + usize::from(len);
-            let line_end = buf.get(end..end + 2)?;
-            (line_end == b"\r\n" && u64::from(len) <= max_bulk).then_some(Skim {
-                len: end + 2,
-                kind: ReplyKind::Ok,
-            })
+            let end = start + len;
+            let whole = buf.get(start - 1) == Some(&b'\n') && buf.get(end..end + 2)? == b"\r\n";
+            let allowed = u64::try_from(len).is_ok_and(|len| len <= max_bulk);
+            (whole && allowed).then_some((end + 2, ReplyKind::Ok))?
         }
-        _ => None,
-    }
-}
-
-/// Value and size of a length line with one to three digits at the front of `buf`.
-#[inline]
-fn short_length(buf: &[u8]) -> Option<(u16, usize)> {
-    match *buf {
-        [_, d0, b'\r', b'\n', ..] if d0.is_ascii_digit() => Some((u16::from(d0 - b'0'), 4)),
-        [_, d0 @ b'1'..=b'9', d1, b'\r', b'\n', ..] if d1.is_ascii_digit() => {
-            Some((u16::from(d0 - b'0') * 10 + u16::from(d1 - b'0'), 5))
-        }
-        [_, d0 @ b'1'..=b'9', d1, d2, b'\r', b'\n', ..]
-            if d1.is_ascii_digit() && d2.is_ascii_digit() =>
-        {
-            let tens = u16::from(d0 - b'0') * 10 + u16::from(d1 - b'0');
-            Some((tens * 10 + u16::from(d2 - b'0'), 6))
-        }
-        _ => None,
-    }
-}
-
-/// Place of the CR that ends the line, if CR LF has arrived; no other CR or LF may come first.
-fn line_end(buf: &[u8], from: usize) -> Result<Option<usize>, DecodeError> {
-    let Some(at) = memchr2(b'\r', b'\n', buf.get(from..).unwrap_or_default()) else {
-        return Ok(None);
+        _ => return None,
     };
-    let at = from + at;
-    match (buf.get(at), buf.get(at + 1)) {
-        (Some(b'\r'), Some(b'\n')) => Ok(Some(at)),
-        (Some(b'\r'), None) => Ok(None),
-        _ => Err(DecodeError::MissingLineEnd),
-    }
-}
-
-/// A length: digits without sign or leading zeros.
-pub(super) fn length(kind: u8, text: &[u8]) -> Result<u64, DecodeError> {
-    number::parse_i64(text)
-        .and_then(|len| u64::try_from(len).ok())
-        .ok_or(DecodeError::InvalidLength(kind))
-}
-
-/// Checks the text of an integer, double, boolean or big number.
-fn check_scalar(kind: u8, text: &[u8]) -> Result<(), DecodeError> {
-    let valid = match kind {
-        b':' => reply_integer(text).is_some(),
-        b',' => reply_double(text).is_some(),
-        b'#' => matches!(text, b"t" | b"f"),
-        _ => {
-            let digits = text
-                .strip_prefix(b"-")
-                .or(text.strip_prefix(b"+"))
-                .unwrap_or(text);
-            !digits.is_empty() && digits.iter().all(u8::is_ascii_digit)
-        }
-    };
-    if valid {
-        Ok(())
-    } else {
-        Err(DecodeError::InvalidValue(kind))
-    }
-}
-
-/// An integer in a reply: the specification allows a `+` and does not forbid leading zeros.
-pub(super) fn reply_integer(text: &[u8]) -> Option<i64> {
-    number::parse_i64(text).or_else(|| std::str::from_utf8(text).ok()?.parse().ok())
-}
-
-/// A double in a reply: decimal or scientific, `inf`, `-inf`, or `nan` with any sign.
-pub(super) fn reply_double(text: &[u8]) -> Option<f64> {
-    let unsigned = text.strip_prefix(b"-").unwrap_or(text);
-    if unsigned.eq_ignore_ascii_case(b"nan") {
-        return Some(f64::NAN);
-    }
-    if unsigned.eq_ignore_ascii_case(b"inf") {
-        return Some(if text.len() == unsigned.len() {
-            f64::INFINITY
-        } else {
-            f64::NEG_INFINITY
-        });
-    }
-    let text = std::str::from_utf8(text).ok()?;
-    let finite = text
-        .bytes()
-        .all(|byte| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E'));
-    text.parse().ok().filter(|_| finite)
+    Some(Skim { len, kind })
 }
