@@ -1,5 +1,8 @@
 //! The lab: runs server and load generator together and proves their numbers.
 
+pub mod check;
+pub mod noise;
 pub mod runner;
 pub mod scenario;
 pub mod truth;
+pub mod verdict;

@@ -2,13 +2,17 @@
 
 pub mod virtual_time;
 
-use kvlab_bench_client::record::Summary;
+use std::collections::HashMap;
+use std::net::SocketAddr;
+
+use kvlab_bench_client::record::{ClientRow, RowKind, Summary};
 use kvlab_bench_client::settings::Target;
 use kvlab_bench_client::{RunError, Settings};
 use kvlab_mock_server::latency::{Freeze, LatencyRules};
 use kvlab_mock_server::{ServerConfig, StartError};
 use kvlab_timing::Stamp;
 
+use crate::noise::MachineUse;
 use crate::truth::Joined;
 use crate::truth::timing::{Freezes, Rule};
 
@@ -25,6 +29,51 @@ pub struct Evidence {
     pub joined: Joined,
     /// What the server was told.
     pub server: ServerFacts,
+    /// Which thread of the client each load connection belonged to, where that is certain.
+    pub pools: Option<Pools>,
+    /// What the machine did meanwhile; nothing under virtual time.
+    pub machine: Option<MachineUse>,
+}
+
+/// The load connections of the client by thread.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Pools {
+    /// Load connections of each thread.
+    pub connections: Vec<usize>,
+    /// The thread of each connection that carried load.
+    pub of_address: HashMap<SocketAddr, usize>,
+}
+
+impl Pools {
+    /// Reads the threads from the order of the rows, which come thread by thread. `None` when a
+    /// connection was made anew or carried no load, so that the blocks cannot be told apart.
+    #[must_use]
+    pub fn from_rows(rows: &[ClientRow], connections: &[usize]) -> Option<Self> {
+        let mut pools = Self {
+            connections: connections.to_vec(),
+            of_address: HashMap::new(),
+        };
+        let (mut thread, mut used) = (0, 0);
+        for row in rows {
+            if !matches!(row.kind, RowKind::Load | RowKind::Warmup) {
+                continue;
+            }
+            match pools.of_address.get(&row.local) {
+                Some(owner) if *owner == thread => {}
+                Some(_) => return None,
+                None => {
+                    if used == *connections.get(thread)? {
+                        (thread, used) = (thread + 1, 0);
+                        connections.get(thread)?;
+                    }
+                    pools.of_address.insert(row.local, thread);
+                    used += 1;
+                }
+            }
+        }
+        let all: usize = connections.iter().sum();
+        (pools.of_address.len() == all).then_some(pools)
+    }
 }
 
 /// The clock of a run.
@@ -110,10 +159,19 @@ pub enum PartError {
 }
 
 /// Points the client at the server.
-fn aim(settings: &mut Settings, address: std::net::SocketAddr) {
+fn aim(settings: &mut Settings, address: SocketAddr) {
     match &mut settings.target {
         Target::Redis(target) => target.address = address,
         Target::Aerospike(target) => target.seeds = vec![address],
     }
     settings.record_rows = true;
+}
+
+/// Load connections of each thread, as the client reports them.
+fn connections_by_thread(summary: &Summary) -> Vec<usize> {
+    summary
+        .threads
+        .iter()
+        .map(|thread| usize::try_from(thread.connections).unwrap_or(usize::MAX))
+        .collect()
 }

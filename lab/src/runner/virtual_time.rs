@@ -20,7 +20,7 @@ use kvlab_mock_server::virtual_shell::VirtualServer;
 use kvlab_mock_server::{ServerConfig, Truth};
 use kvlab_timing::{Stamp, VirtualClock};
 
-use super::{Evidence, PartError, ServerFacts, Tier, aim};
+use super::{Evidence, PartError, Pools, ServerFacts, Tier, aim, connections_by_thread};
 use crate::truth::join::{Network, join};
 
 /// Runs one client against a server of its own under virtual time.
@@ -32,6 +32,8 @@ pub fn run(
     mut settings: Settings,
     leg_ns: u64,
 ) -> Result<Evidence, PartError> {
+    // Without any delay a closed loop would never leave its first moment.
+    let leg_ns = leg_ns.max(1);
     let facts = ServerFacts::new(&config, START);
     let server = VirtualServer::new(config, START);
     let listener = match settings.target {
@@ -42,8 +44,11 @@ pub fn run(
     aim(&mut settings, address);
     let world = World::new(server, VirtualClient::new(&settings, START)?, listener, leg_ns);
     let (result, truth) = world.run()?;
+    let pools = Pools::from_rows(&result.rows, &connections_by_thread(&result.summary));
     Ok(Evidence {
         tier: Tier::Virtual { leg_ns },
+        pools,
+        machine: None,
         joined: join(result.rows, truth.rows, Network::Exact),
         summary: result.summary,
         settings,
@@ -124,8 +129,7 @@ impl World {
             server,
             client,
             listener,
-            // Without any delay a closed loop would never leave its first moment.
-            leg_ns: leg_ns.max(1),
+            leg_ns,
             pipes: Vec::new(),
             by_client: BTreeMap::new(),
             by_server: BTreeMap::new(),
