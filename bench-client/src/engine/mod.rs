@@ -12,6 +12,7 @@
 pub(crate) mod collector;
 mod control;
 mod error;
+mod real;
 mod recorder;
 pub mod worker;
 
@@ -45,8 +46,7 @@ pub fn run(
     observer: &mut dyn Observer,
 ) -> Result<RunResult, RunError> {
     settings.check()?;
-    let _ = (control, observer);
-    Err(RunError::Stopped)
+    real::run(settings, control, observer)
 }
 
 /// The shares of the threads in the connections: dealt out in turn, the first threads take one

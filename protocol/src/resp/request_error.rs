@@ -37,7 +37,8 @@ pub enum RequestError {
     /// An inline request with a quote that does not close.
     #[error("Protocol error: unbalanced quotes in request")]
     UnbalancedQuotes,
-    /// The first word is `POST` or `Host:`: a web browser was lured here. Close without a reply.
+    /// The first word is `POST` or `Host:`: a web browser was lured here. Close without a reply; a real server
+    /// also drops the replies to earlier requests that it has not yet written.
     #[error("possible cross-protocol request, connection closed")]
     CrossProtocol,
 }

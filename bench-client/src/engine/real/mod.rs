@@ -1,0 +1,246 @@
+//! The real shell: one thread and one current-thread runtime per worker.
+//!
+//! The calling thread starts the workers, lets them begin together once all are set up, and adds
+//! up what they send once per interval. Nothing is shared between the workers while they run.
+
+mod cpu;
+mod shell;
+mod transport;
+
+use std::io;
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread;
+
+use kvlab_timing::{Clock, Stamp, Waiter, WaiterConfig, set_timer_slack_1ns};
+use tokio::sync::watch;
+use tokio::task::{LocalSet, spawn_local};
+
+use self::shell::Shell;
+use super::collector::{Collector, Leftover};
+use super::recorder::Part;
+use super::worker::Worker;
+use super::{Control, Observer, RunError, RunResult, shares};
+use crate::driver::Driver;
+use crate::driver::aerospike::AerospikeDriver;
+use crate::driver::redis::RedisDriver;
+use crate::keyspace::{KeySpace, Share};
+use crate::record::Tally;
+use crate::settings::{Settings, Target};
+use crate::values::ValueBlock;
+
+/// What a worker tells the calling thread.
+#[derive(Debug)]
+pub(super) enum Message {
+    /// All connections that will be are up.
+    Ready { connections: u64 },
+    /// An interval is over.
+    Part { thread: usize, part: Part },
+    /// The worker is finished.
+    Finished {
+        thread: usize,
+        leftover: Box<Leftover>,
+    },
+}
+
+/// What the calling thread tells the workers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Signal {
+    Wait,
+    Begin(Stamp),
+    GiveUp,
+}
+
+/// Runs checked settings.
+pub(super) fn run(
+    settings: &Settings,
+    control: &Control,
+    observer: &mut dyn Observer,
+) -> Result<RunResult, RunError> {
+    let block = ValueBlock::new(&settings.values, settings.seed);
+    let (signal, signals) = watch::channel(Signal::Wait);
+    let (messages, inbox) = mpsc::channel();
+    thread::scope(|scope| {
+        let mut returns = Vec::new();
+        let mut threads = Vec::new();
+        for (number, share) in shares(settings).into_iter().enumerate() {
+            let (back, returned) = mpsc::channel();
+            returns.push(back);
+            let seat = Seat {
+                settings,
+                share,
+                block: block.clone(),
+                control: control.clone(),
+                number,
+                messages: messages.clone(),
+                returned,
+                signals: signals.clone(),
+            };
+            let thread = thread::Builder::new()
+                .name(format!("worker-{number}"))
+                .spawn_scoped(scope, move || seat.run());
+            match thread {
+                Ok(thread) => threads.push(thread),
+                Err(error) => {
+                    signal.send_replace(Signal::GiveUp);
+                    return Err(RunError::Worker(error));
+                }
+            }
+        }
+        drop(messages);
+        let host = Host {
+            signal: &signal,
+            inbox: &inbox,
+            returns: &returns,
+        };
+        let result = host.collect(settings, observer);
+        for thread in threads {
+            match thread.join() {
+                Ok(ended) => ended?,
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        result
+    })
+}
+
+/// The calling thread's side.
+struct Host<'a> {
+    signal: &'a watch::Sender<Signal>,
+    inbox: &'a Receiver<Message>,
+    returns: &'a [Sender<Tally>],
+}
+
+impl Host<'_> {
+    fn collect(
+        &self,
+        settings: &Settings,
+        observer: &mut dyn Observer,
+    ) -> Result<RunResult, RunError> {
+        let mut collector = Collector::new(settings);
+        let mut leftovers: Vec<Option<Leftover>> = Vec::new();
+        leftovers.resize_with(self.returns.len(), || None);
+        let (mut ready, mut up) = (0, 0);
+        // Ends when every worker has dropped its sender.
+        for message in self.inbox {
+            match message {
+                Message::Ready { connections } => {
+                    ready += 1;
+                    up += connections;
+                    if ready == self.returns.len() {
+                        observer.started(up);
+                        let start = Clock::real().now().add_nanos(START_LEAD_NS);
+                        self.signal.send_replace(Signal::Begin(start));
+                    }
+                }
+                Message::Part { thread, part } => {
+                    let tally = collector.add(thread, part, observer);
+                    // A worker that has ended needs it no more.
+                    let _ = self.returns[thread].send(tally);
+                }
+                Message::Finished { thread, leftover } => {
+                    if leftover.remains.failure.is_some() {
+                        self.signal.send_replace(Signal::GiveUp);
+                    }
+                    collector.finished(thread, observer);
+                    leftovers[thread] = Some(*leftover);
+                }
+            }
+        }
+        collector.finish(settings, leftovers.into_iter().flatten().collect())
+    }
+}
+
+/// All that one worker thread needs.
+struct Seat<'a> {
+    settings: &'a Settings,
+    share: Share,
+    block: ValueBlock,
+    control: Control,
+    number: usize,
+    messages: Sender<Message>,
+    returned: Receiver<Tally>,
+    signals: watch::Receiver<Signal>,
+}
+
+impl Seat<'_> {
+    fn run(self) -> io::Result<()> {
+        let settings = self.settings;
+        match &settings.target {
+            Target::Redis(target) => {
+                let keys = KeySpace::new(&settings.keys);
+                let driver = RedisDriver::new(target, &keys, &settings.values);
+                self.run_with(driver)
+            }
+            Target::Aerospike(target) => {
+                self.run_with(AerospikeDriver::new(target, settings.timeout))
+            }
+        }
+    }
+
+    fn run_with<D: Driver + 'static>(mut self, driver: D) -> io::Result<()> {
+        // Where the kernel refuses, waits are a little coarser.
+        let _ = set_timer_slack_1ns();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_io()
+            .build()?;
+        let local = LocalSet::new();
+        let settings = self.settings;
+        let now = Clock::real().now();
+        let worker = Worker::new(settings, driver, self.share, self.block.clone(), now);
+        let shell = Shell::new(
+            worker,
+            self.control.clone(),
+            self.number,
+            self.messages.clone(),
+            self.returned,
+        );
+        let messages = self.messages.clone();
+        let played = {
+            let shell = &shell;
+            let signals = &mut self.signals;
+            runtime.block_on(local.run_until(async move {
+                let config = if settings.spin {
+                    WaiterConfig::default()
+                } else {
+                    WaiterConfig::cheap()
+                };
+                let waiter = Waiter::new(Clock::real(), config)?;
+                let pacer = spawn_local(std::rc::Rc::clone(shell).pace(waiter));
+                shell.pump();
+                shell.set_up().await;
+                let connections = shell.with(|worker, _| worker.connections());
+                let _ = messages.send(Message::Ready { connections });
+                // The calling thread outlives the workers, so an error cannot come.
+                let signal = signals.wait_for(|signal| *signal != Signal::Wait).await;
+                match signal.map(|signal| *signal) {
+                    Ok(Signal::Begin(start)) => {
+                        shell.cpu.borrow_mut().begin(start);
+                        shell.with(|worker, now| worker.begin(now, start));
+                    }
+                    _ => shell.with(|worker, now| worker.stop(now)),
+                }
+                shell.finished().await;
+                let _ = pacer.await;
+                io::Result::Ok(())
+            }))
+        };
+        // Dropping the tasks closes what sockets are left.
+        drop(local);
+        played?;
+        let cpu = shell.cpu.borrow().result();
+        if let Some(worker) = shell.into_worker() {
+            let leftover = Box::new(Leftover {
+                remains: worker.into_remains(),
+                cpu,
+            });
+            let _ = self.messages.send(Message::Finished {
+                thread: self.number,
+                leftover,
+            });
+        }
+        Ok(())
+    }
+}
+
+/// From the moment all workers are set up to the start of the load: time to wake them all.
+const START_LEAD_NS: u64 = 2_000_000;
