@@ -2,6 +2,7 @@
 
 pub mod check;
 pub mod noise;
+pub mod report;
 pub mod runner;
 pub mod scenario;
 pub mod truth;

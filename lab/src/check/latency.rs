@@ -297,11 +297,11 @@ fn single_law(evidence: &Evidence) -> Option<Distribution> {
 pub(super) fn law(evidence: &Evidence) -> Option<Finding> {
     let injected = Injected::new(evidence);
     let law = injected.law.as_ref()?;
-    if injected.wanted.is_empty() {
-        return None;
-    }
+    // Beyond these the interval would reach over the end of the sample.
+    let supported = |q: &Quantile| q.is_supported_by(injected.wanted.len());
     let wrong: Vec<String> = Quantile::JUDGED
         .into_iter()
+        .filter(supported)
         .filter_map(|q| {
             let (low, high) = injected.wanted.interval(q, 5.0);
             let expected = injected.at(q);

@@ -1,5 +1,7 @@
 //! Running one part of a scenario and collecting what both sides recorded.
 
+pub mod real;
+pub mod suite;
 pub mod virtual_time;
 
 use std::collections::HashMap;
