@@ -88,7 +88,11 @@ impl ProcessorTime {
         if words.next()? != "cpu" {
             return None;
         }
-        let ticks: Vec<u64> = words.take(8).map(str::parse).collect::<Result<_, _>>().ok()?;
+        let ticks: Vec<u64> = words
+            .take(8)
+            .map(str::parse)
+            .collect::<Result<_, _>>()
+            .ok()?;
         let [_, _, _, idle, iowait, _, _, steal] = <[u64; 8]>::try_from(ticks).ok()?;
         let all = text.lines().next()?.split_whitespace().skip(1).take(8);
         Some(Self {
@@ -140,12 +144,14 @@ impl Machine {
         Self {
             kernel: read("/proc/sys/kernel/osrelease").trim().to_owned(),
             cores: std::thread::available_parallelism().map_or(1, usize::from),
-            clock_source: read(
-                "/sys/devices/system/clocksource/clocksource0/current_clocksource",
-            )
-            .trim()
-            .to_owned(),
-            load: read("/proc/loadavg").split_whitespace().next().unwrap_or("?").to_owned(),
+            clock_source: read("/sys/devices/system/clocksource/clocksource0/current_clocksource")
+                .trim()
+                .to_owned(),
+            load: read("/proc/loadavg")
+                .split_whitespace()
+                .next()
+                .unwrap_or("?")
+                .to_owned(),
             wake_up_p50_ns: at(Quantile::P50),
             wake_up_p90_ns: at(Quantile::P90),
             wake_up_p99_ns: at(Quantile::P99),

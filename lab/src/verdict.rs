@@ -114,7 +114,8 @@ impl Finding {
     /// Adds cases that do not hold; only the first few are kept.
     #[must_use]
     pub fn with_examples(mut self, examples: impl IntoIterator<Item = String>) -> Self {
-        self.examples.extend(examples.into_iter().take(MAX_EXAMPLES));
+        self.examples
+            .extend(examples.into_iter().take(MAX_EXAMPLES));
         self
     }
 }
@@ -125,7 +126,8 @@ pub const MAX_EXAMPLES: usize = 5;
 /// The verdict over all findings of a run.
 #[must_use]
 pub fn overall<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Verdict {
-    let (mut proofs, mut validity, mut measurements) = (Verdict::Pass, Verdict::Pass, Verdict::Pass);
+    let (mut proofs, mut validity, mut measurements) =
+        (Verdict::Pass, Verdict::Pass, Verdict::Pass);
     for finding in findings {
         let kind = match finding.kind {
             Kind::Proof => &mut proofs,
@@ -153,11 +155,26 @@ mod tests {
         let measurement = |holds| Finding::measurement("p50", holds, "");
         let validity = |holds| Finding::validity("steal", holds, "");
         for (findings, verdict) in [
-            ([proof(true), measurement(true), validity(true)], Verdict::Pass),
-            ([proof(true), measurement(false), validity(true)], Verdict::Fail),
-            ([proof(true), measurement(true), validity(false)], Verdict::Void),
-            ([proof(true), measurement(false), validity(false)], Verdict::Void),
-            ([proof(false), measurement(true), validity(false)], Verdict::Fail),
+            (
+                [proof(true), measurement(true), validity(true)],
+                Verdict::Pass,
+            ),
+            (
+                [proof(true), measurement(false), validity(true)],
+                Verdict::Fail,
+            ),
+            (
+                [proof(true), measurement(true), validity(false)],
+                Verdict::Void,
+            ),
+            (
+                [proof(true), measurement(false), validity(false)],
+                Verdict::Void,
+            ),
+            (
+                [proof(false), measurement(true), validity(false)],
+                Verdict::Fail,
+            ),
         ] {
             assert_eq!(overall(&findings), verdict);
         }
@@ -166,7 +183,9 @@ mod tests {
 
     #[test]
     fn of_several_runs_the_worst_counts() {
-        let worst = [Verdict::Pass, Verdict::Fail, Verdict::Void].into_iter().max();
+        let worst = [Verdict::Pass, Verdict::Fail, Verdict::Void]
+            .into_iter()
+            .max();
         assert_eq!(worst, Some(Verdict::Fail));
         assert_eq!(Verdict::Void.exit_code(), 3);
     }

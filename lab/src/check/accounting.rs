@@ -53,7 +53,12 @@ impl Accounting {
             timeouts: outcomes.timeouts,
             lost: outcomes.lost,
             not_sent: outcomes.not_sent,
-            retries: summary.tally.classes.iter().map(|class| class.retries).sum(),
+            retries: summary
+                .tally
+                .classes
+                .iter()
+                .map(|class| class.retries)
+                .sum(),
         }
     }
 
@@ -104,7 +109,9 @@ impl Accounting {
             return None;
         }
         let stop = evidence.settings.stop;
-        let duration = stop.duration.map(|length| u64::try_from(length.as_nanos()).unwrap_or(u64::MAX));
+        let duration = stop
+            .duration
+            .map(|length| u64::try_from(length.as_nanos()).unwrap_or(u64::MAX));
         let most = stop.requests.unwrap_or(u64::MAX);
         let in_time = duration.map_or(u64::MAX, |length| arrivals_before(rate, length));
         let expected = in_time.min(most);
@@ -112,7 +119,10 @@ impl Accounting {
             Arrivals::Uniform => (0, "uniform"),
             // The number of Poisson arrivals has the variance of its mean: five deviations.
             Arrivals::Poisson if in_time < most => (5 * (in_time.isqrt() + 1), "poisson"),
-            Arrivals::Poisson => (in_time.saturating_sub(most).min(5 * (most.isqrt() + 1)), "poisson"),
+            Arrivals::Poisson => (
+                in_time.saturating_sub(most).min(5 * (most.isqrt() + 1)),
+                "poisson",
+            ),
         };
         let holds = self.due.abs_diff(expected) <= slack;
         let mut text = format!("{} due of {expected} by the {law} timetable", self.due);

@@ -11,9 +11,14 @@ pub(super) fn rows(evidence: &Evidence, leg_ns: u64) -> Finding {
     let pairs = &evidence.joined.pairs;
     let answered = pairs.iter().filter(|pair| pair.client.received.is_some());
     let count = answered.clone().count();
-    let wrong: Vec<String> = answered.filter_map(|pair| difference(pair, leg_ns)).collect();
+    let wrong: Vec<String> = answered
+        .filter_map(|pair| difference(pair, leg_ns))
+        .collect();
     let text = if wrong.is_empty() {
-        format!("{count} requests exact to the nanosecond, hash of the rows {:016x}", of_pairs(pairs))
+        format!(
+            "{count} requests exact to the nanosecond, hash of the rows {:016x}",
+            of_pairs(pairs)
+        )
     } else {
         format!("{} of {count} requests differ", wrong.len())
     };

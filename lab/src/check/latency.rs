@@ -83,7 +83,10 @@ impl Figure {
             .filter(|row| row.verdict == Some(Verdict::Fail))
             .map(|row| {
                 let allowed = row.tolerance_ns.unwrap_or(0);
-                format!("{}: off by {} ns, allowed {allowed}", row.quantile, row.error_ns)
+                format!(
+                    "{}: off by {} ns, allowed {allowed}",
+                    row.quantile, row.error_ns
+                )
             })
             .collect();
         let count = judged.count();
@@ -94,7 +97,10 @@ impl Figure {
             FigureKind::Service => "service",
             FigureKind::Response => "response",
         };
-        let text = format!("{} of {count} quantiles within tolerance", count - bad.len());
+        let text = format!(
+            "{} of {count} quantiles within tolerance",
+            count - bad.len()
+        );
         Some(Finding::measurement(name, bad.is_empty(), text).with_examples(bad))
     }
 }
@@ -106,12 +112,18 @@ pub(super) fn figures(
     expect: &Expect,
     floor: Option<&Floor>,
 ) -> Vec<Figure> {
-    let timed: Vec<&Pair> =
-        evidence.joined.pairs.iter().filter(|pair| is_timed(&pair.client)).collect();
+    let timed: Vec<&Pair> = evidence
+        .joined
+        .pairs
+        .iter()
+        .filter(|pair| is_timed(&pair.client))
+        .collect();
     let injected = Injected::new(evidence);
     let mut figures = vec![service(evidence, &timed, &injected, expect, floor)];
     if !matches!(timetable, Timetable::Closed) {
-        figures.push(response(evidence, &timed, timetable, &injected, expect, floor));
+        figures.push(response(
+            evidence, &timed, timetable, &injected, expect, floor,
+        ));
     }
     figures
 }
@@ -137,16 +149,28 @@ fn service(
             Tier::Virtual { .. } => raw.quantile(q).unwrap_or(0),
         };
         let judging = Judging {
-            explicit: expect.service.at(q).map(|tolerance| tolerance.of_ns(true_ns)),
+            explicit: expect
+                .service
+                .at(q)
+                .map(|tolerance| tolerance.of_ns(true_ns)),
             usual: default_service(q).map(|tolerance| {
-                let interval = if q >= Quantile::P99 { sojourn.half_width(q, Z_95) } else { 0 };
+                let interval = if q >= Quantile::P99 {
+                    sojourn.half_width(q, Z_95)
+                } else {
+                    0
+                };
                 tolerance.of_ns(true_ns) + interval + spread(floor, q)
             }),
             carried_by_schedule: false,
             samples: sojourn.len(),
         };
         let error_ns = signed(reported_ns) - signed(true_ns) - signed(added);
-        judging.row(evidence.tier, q, injected.at(q), (true_ns, reported_ns, error_ns))
+        judging.row(
+            evidence.tier,
+            q,
+            injected.at(q),
+            (true_ns, reported_ns, error_ns),
+        )
     };
     Figure {
         figure: FigureKind::Service,
@@ -169,9 +193,8 @@ fn response(
         Timetable::Simulated { responses, .. } => (TruthSource::Timetable, responses),
         _ => {
             let legs = evidence.tier.leg_ns();
-            let written = |pair: &&Pair| {
-                pair.server.written.saturating_since(pair.client.intended) + legs
-            };
+            let written =
+                |pair: &&Pair| pair.server.written.saturating_since(pair.client.intended) + legs;
             by_stamps = timed.iter().map(written).collect();
             (TruthSource::Stamps, &by_stamps)
         }
@@ -187,13 +210,21 @@ fn response(
         };
         let added = floor.map_or(0, Floor::median_ns) + spread(floor, q);
         let judging = Judging {
-            explicit: expect.response.at(q).map(|tolerance| tolerance.of_ns(true_ns)),
+            explicit: expect
+                .response
+                .at(q)
+                .map(|tolerance| tolerance.of_ns(true_ns)),
             usual: default_response(q).map(|tolerance| tolerance.of_ns(true_ns) + added),
             carried_by_schedule: source == TruthSource::Timetable && true_ns >= 2 * median,
             samples: truth.len(),
         };
         let error_ns = signed(reported_ns) - signed(true_ns);
-        judging.row(evidence.tier, q, injected.at(q), (true_ns, reported_ns, error_ns))
+        judging.row(
+            evidence.tier,
+            q,
+            injected.at(q),
+            (true_ns, reported_ns, error_ns),
+        )
     };
     Figure {
         figure: FigureKind::Response,
@@ -227,7 +258,9 @@ impl Judging {
             Tier::Virtual { .. } if self.samples == 0 => Err("no samples".to_owned()),
             Tier::Virtual { .. } => Ok(0),
             Tier::Real if quantile.is_supported_by(self.samples) || self.carried_by_schedule => {
-                self.explicit.or(self.usual).ok_or_else(|| "no tolerance".to_owned())
+                self.explicit
+                    .or(self.usual)
+                    .ok_or_else(|| "no tolerance".to_owned())
             }
             Tier::Real => Err(format!(
                 "needs {} samples, has {}",
@@ -263,7 +296,11 @@ struct Injected {
 
 impl Injected {
     fn new(evidence: &Evidence) -> Self {
-        let pairs = evidence.joined.pairs.iter().filter(|pair| pair.is_measured());
+        let pairs = evidence
+            .joined
+            .pairs
+            .iter()
+            .filter(|pair| pair.is_measured());
         Self {
             law: single_law(evidence),
             wanted: pairs.map(|pair| pair.server.wanted_ns).collect(),
@@ -324,16 +361,24 @@ pub(super) fn sojourn(evidence: &Evidence, expect: &Expect) -> Option<Finding> {
         return None;
     }
     let injected = Injected::new(evidence);
-    let timed = evidence.joined.pairs.iter().filter(|pair| is_timed(&pair.client));
+    let timed = evidence
+        .joined
+        .pairs
+        .iter()
+        .filter(|pair| is_timed(&pair.client));
     let sojourn: Sorted = timed.map(Pair::sojourn_ns).collect();
     let mut list = Vec::new();
     let mut holds = true;
     for q in Quantile::JUDGED {
-        let Some(tolerance) = expect.sojourn.at(q) else { continue };
+        let Some(tolerance) = expect.sojourn.at(q) else {
+            continue;
+        };
         let (wanted, found) = (injected.at(q), sojourn.quantile(q).unwrap_or(0));
         let error = found.abs_diff(wanted);
         holds &= error <= tolerance.of_ns(wanted);
-        list.push(format!("{q} {found} ns, injected {wanted} ns, allowed +-{tolerance}"));
+        list.push(format!(
+            "{q} {found} ns, injected {wanted} ns, allowed +-{tolerance}"
+        ));
     }
     Some(Finding::measurement("sojourn", holds, list.join("; ")))
 }

@@ -12,9 +12,20 @@ use crate::verdict::Finding;
 
 /// Compares the histograms of the measured part with exact statistics of the rows.
 pub(super) fn histograms(evidence: &Evidence) -> Finding {
-    let rows = || evidence.joined.pairs.iter().map(|pair| &pair.client).filter(|row| is_timed(row));
+    let rows = || {
+        evidence
+            .joined
+            .pairs
+            .iter()
+            .map(|pair| &pair.client)
+            .filter(|row| is_timed(row))
+    };
     let tally = &evidence.summary.tally;
-    let mut wrong = compare("service", &tally.service(), &samples(rows(), |row| row.sent));
+    let mut wrong = compare(
+        "service",
+        &tally.service(),
+        &samples(rows(), |row| row.sent),
+    );
     if evidence.settings.load.is_open() {
         let response = samples(rows(), |row| row.intended);
         wrong.extend(compare("response", &tally.response(), &response));
@@ -24,7 +35,10 @@ pub(super) fn histograms(evidence: &Evidence) -> Finding {
     let text = if wrong.is_empty() {
         "histograms agree with the rows: count, least, largest, sum, quantiles".to_owned()
     } else {
-        format!("{} figures of the client differ from its own rows", wrong.len())
+        format!(
+            "{} figures of the client differ from its own rows",
+            wrong.len()
+        )
     };
     Finding::proof("recorder", wrong.is_empty(), text).with_examples(wrong)
 }
@@ -33,7 +47,8 @@ fn samples<'a>(
     rows: impl Iterator<Item = &'a ClientRow>,
     from: impl Fn(&ClientRow) -> kvlab_timing::Stamp,
 ) -> Sorted {
-    rows.filter_map(|row| Some(row.received?.saturating_since(from(row)))).collect()
+    rows.filter_map(|row| Some(row.received?.saturating_since(from(row))))
+        .collect()
 }
 
 /// The lag of every request that was sent.
@@ -54,7 +69,9 @@ fn compare(name: &str, reported: &Latency, exact: &Sorted) -> Vec<String> {
     let mut wrong = Vec::new();
     let mut check = |what: &str, reported: u128, exact: u128, allowed: u128| {
         if reported.abs_diff(exact) > allowed {
-            wrong.push(format!("{name} {what}: {reported} reported, {exact} by the rows"));
+            wrong.push(format!(
+                "{name} {what}: {reported} reported, {exact} by the rows"
+            ));
         }
     };
     check("count", reported.count().into(), exact.len().into(), 0);
@@ -65,7 +82,12 @@ fn compare(name: &str, reported: &Latency, exact: &Sorted) -> Vec<String> {
         let sample = u128::from(exact.quantile(q).unwrap_or(0));
         // A latency of 0 stands in the histogram as 1.
         let width = sample / 1000 + 1;
-        check(&q.to_string(), reported.quantile_ns(q.as_f64()).into(), sample, width);
+        check(
+            &q.to_string(),
+            reported.quantile_ns(q.as_f64()).into(),
+            sample,
+            width,
+        );
     }
     wrong
 }
@@ -85,7 +107,11 @@ mod tests {
     fn an_honest_histogram_agrees_whatever_the_number_of_samples() {
         for count in [0, 1, 2, 10, 99, 100, 101, 1_000, 20_000] {
             let (latency, exact) = both(count);
-            assert_eq!(compare("x", &latency, &exact), Vec::<String>::new(), "{count}");
+            assert_eq!(
+                compare("x", &latency, &exact),
+                Vec::<String>::new(),
+                "{count}"
+            );
         }
     }
 

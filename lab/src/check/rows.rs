@@ -14,19 +14,36 @@ pub(super) fn partners(evidence: &Evidence) -> Finding {
     let joined = &evidence.joined;
     let (client, server) = (joined.client_only.len(), joined.server_only.len());
     let pairs = joined.pairs.len();
-    let control = joined.pairs.iter().filter(|pair| is_control(&pair.client)).count();
+    let control = joined
+        .pairs
+        .iter()
+        .filter(|pair| is_control(&pair.client))
+        .count();
     let mut text = format!("{pairs} requests paired, {control} of them handshake and tend");
     if !joined.excused.is_empty() {
-        text += &format!(", {} never sent or lost with their connections", joined.excused.len());
+        text += &format!(
+            ", {} never sent or lost with their connections",
+            joined.excused.len()
+        );
     }
     if client + server > 0 {
         text += &format!("; {client} only the client knows, {server} only the server");
     }
     let mine = joined.client_only.iter().map(|row| {
-        format!("client only: {} {:?} sent at {}", Key::from(row), row.outcome, row.sent)
+        format!(
+            "client only: {} {:?} sent at {}",
+            Key::from(row),
+            row.outcome,
+            row.sent
+        )
     });
     let theirs = joined.server_only.iter().map(|row| {
-        format!("server only: {} {} read at {}", Key::from(row), row.command, row.read)
+        format!(
+            "server only: {} {} read at {}",
+            Key::from(row),
+            row.command,
+            row.read
+        )
     });
     Finding::proof("rows", client + server == 0, text).with_examples(mine.chain(theirs))
 }
@@ -51,6 +68,8 @@ pub(super) fn stamps(evidence: &Evidence) -> Finding {
             .collect();
         list.join("; ")
     };
-    let examples = found.iter().map(|(key, fault)| format!("{key}: {}", fault.text()));
+    let examples = found
+        .iter()
+        .map(|(key, fault)| format!("{key}: {}", fault.text()));
     Finding::proof("stamps", found.is_empty(), text).with_examples(examples)
 }

@@ -106,14 +106,25 @@ impl Timetable {
     pub(super) fn findings(&self, evidence: &Evidence) -> Vec<Finding> {
         let mut findings = Vec::new();
         findings.extend(intended(evidence));
-        if let (Self::Simulated { responses, differing }, Tier::Virtual { .. }) =
-            (self, evidence.tier)
+        if let (
+            Self::Simulated {
+                responses,
+                differing,
+            },
+            Tier::Virtual { .. },
+        ) = (self, evidence.tier)
         {
             let holds = differing.is_empty();
             let text = if holds {
-                format!("{} response times equal the simulated timetable's", responses.len())
+                format!(
+                    "{} response times equal the simulated timetable's",
+                    responses.len()
+                )
             } else {
-                format!("{} requests differ from the simulated timetable", differing.len())
+                format!(
+                    "{} requests differ from the simulated timetable",
+                    differing.len()
+                )
             };
             findings.push(
                 Finding::proof("timetable", holds, text).with_examples(differing.iter().cloned()),
@@ -159,9 +170,15 @@ fn intended(evidence: &Evidence) -> Option<Finding> {
         })
         .collect();
     let text = if wrong.is_empty() {
-        format!("{} arrivals at the moments of the uniform timetable", intended.len())
+        format!(
+            "{} arrivals at the moments of the uniform timetable",
+            intended.len()
+        )
     } else {
-        format!("{} arrivals not at the moments of the timetable", wrong.len())
+        format!(
+            "{} arrivals not at the moments of the timetable",
+            wrong.len()
+        )
     };
     Some(Finding::proof("intended", wrong.is_empty(), text).with_examples(wrong))
 }

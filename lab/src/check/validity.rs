@@ -111,7 +111,12 @@ impl Validity {
             pair_error: spread(&noise::difference),
             lag: open.then(|| Spread::from(&tally.lag)),
             lateness: open.then(|| Spread::from(&tally.lateness)),
-            cpu_share: evidence.summary.threads.iter().filter_map(|thread| thread.cpu_share).collect(),
+            cpu_share: evidence
+                .summary
+                .threads
+                .iter()
+                .filter_map(|thread| thread.cpu_share)
+                .collect(),
             steal_share: evidence.machine.map(|machine| machine.steal_share),
             busy_share: evidence.machine.map(|machine| machine.busy_share),
             floor_ns: floor.map(Floor::median_ns),
@@ -125,10 +130,20 @@ impl Validity {
     pub(super) fn findings(&self) -> Vec<Finding> {
         let mut findings = Vec::new();
         if self.injects {
-            findings.push(limited("injection", "injection error", &self.injection_error, &INJECTION));
+            findings.push(limited(
+                "injection",
+                "injection error",
+                &self.injection_error,
+                &INJECTION,
+            ));
         }
         if let Some(lateness) = &self.lateness {
-            findings.push(limited("lateness", "schedule lag of the client", lateness, &LATENESS));
+            findings.push(limited(
+                "lateness",
+                "schedule lag of the client",
+                lateness,
+                &LATENESS,
+            ));
         }
         if let Some(steal) = self.steal_share {
             let text = format!(
@@ -204,9 +219,18 @@ mod tests {
         let verdict = |spread: &Spread| limited("injection", "", spread, &INJECTION).verdict;
         assert_eq!(verdict(&quiet), Verdict::Pass);
         for noisy in [
-            Spread { p50_ns: 20_001, ..quiet },
-            Spread { p90_ns: 120_001, ..quiet },
-            Spread { p99_ns: 500_001, ..quiet },
+            Spread {
+                p50_ns: 20_001,
+                ..quiet
+            },
+            Spread {
+                p90_ns: 120_001,
+                ..quiet
+            },
+            Spread {
+                p99_ns: 500_001,
+                ..quiet
+            },
         ] {
             assert_eq!(verdict(&noisy), Verdict::Void);
         }

@@ -101,10 +101,19 @@ impl Report {
             description: scenario.description.clone(),
             tier,
             seed: config.seed,
-            latency: config.latency.rules().iter().map(ToString::to_string).collect(),
+            latency: config
+                .latency
+                .rules()
+                .iter()
+                .map(ToString::to_string)
+                .collect(),
             freeze: config.freeze.map(|freeze| freeze.to_string()),
             machine,
-            verdict: parts.iter().map(|part| part.judgement.verdict).max().unwrap_or_default(),
+            verdict: parts
+                .iter()
+                .map(|part| part.judgement.verdict)
+                .max()
+                .unwrap_or_default(),
             parts,
         }
     }
@@ -139,7 +148,11 @@ impl From<&Settings> for LoadReport {
                 Target::Redis(_) => "redis",
                 Target::Aerospike(_) => "aerospike",
             },
-            model: if settings.load.is_open() { "open" } else { "closed" },
+            model: if settings.load.is_open() {
+                "open"
+            } else {
+                "closed"
+            },
             rate_per_second: rate,
             arrivals: arrivals.map(|arrivals| match arrivals {
                 Arrivals::Uniform => "uniform",
@@ -172,7 +185,10 @@ fn notice(notice: &Notice) -> String {
             ms(late_max)
         ),
         Notice::Busy { thread, cpu_share } => {
-            format!("client thread {thread} used {:.0} % of a core", cpu_share * 100.0)
+            format!(
+                "client thread {thread} used {:.0} % of a core",
+                cpu_share * 100.0
+            )
         }
         Notice::TimeoutsExcluded { count } => {
             format!("{count} requests timed out and are not in the latencies")

@@ -43,7 +43,11 @@ fn write_report(report: &Report, out: &mut String) -> fmt::Result {
     }
     writeln!(out, ", seed {}", report.seed)?;
     if let Tier::Virtual { leg_ns } = report.tier {
-        writeln!(out, "virtual time: {} each way through the network, no machine in between", time(leg_ns))?;
+        writeln!(
+            out,
+            "virtual time: {} each way through the network, no machine in between",
+            time(leg_ns)
+        )?;
     }
     if let Some(machine) = &report.machine {
         writeln!(
@@ -95,12 +99,20 @@ fn write_part(part: &PartReport, tier: Tier, out: &mut String) -> fmt::Result {
         if finding.verdict == Verdict::Pass {
             continue;
         }
-        writeln!(out, "{}: {}: {}", finding.verdict, finding.name, finding.text)?;
+        writeln!(
+            out,
+            "{}: {}: {}",
+            finding.verdict, finding.name, finding.text
+        )?;
         for example in &finding.examples {
             writeln!(out, "    {example}")?;
         }
     }
-    let passed = part.judgement.findings.iter().filter(|found| found.verdict == Verdict::Pass);
+    let passed = part
+        .judgement
+        .findings
+        .iter()
+        .filter(|found| found.verdict == Verdict::Pass);
     let names: Vec<&str> = passed.map(|finding| finding.name).collect();
     writeln!(out, "checks passed: {}", names.join(", "))?;
     if let Some(hash) = part.rows_hash {
@@ -119,7 +131,11 @@ fn write_machine(part: &PartReport, tier: Tier, out: &mut String) -> fmt::Result
         writeln!(out, "lag (send - intended): {}", spread(lag))?;
     }
     if measured.order_delay.max_ns > 0 {
-        writeln!(out, "order delay and freezes: {}", spread(&measured.order_delay))?;
+        writeln!(
+            out,
+            "order delay and freezes: {}",
+            spread(&measured.order_delay)
+        )?;
     }
     if tier != Tier::Real {
         return Ok(());
@@ -134,7 +150,11 @@ fn write_machine(part: &PartReport, tier: Tier, out: &mut String) -> fmt::Result
     if let Some(lateness) = &measured.lateness {
         writeln!(out, "lateness of the sends: {}", spread(lateness))?;
     }
-    write!(out, "client - server per request: {}", spread(&measured.pair_error))?;
+    write!(
+        out,
+        "client - server per request: {}",
+        spread(&measured.pair_error)
+    )?;
     if let Some(floor) = measured.floor_ns {
         write!(
             out,
@@ -145,18 +165,28 @@ fn write_machine(part: &PartReport, tier: Tier, out: &mut String) -> fmt::Result
         )?;
     }
     writeln!(out)?;
-    let shares: Vec<String> =
-        measured.cpu_share.iter().map(|share| format!("{:.0} %", share * 100.0)).collect();
+    let shares: Vec<String> = measured
+        .cpu_share
+        .iter()
+        .map(|share| format!("{:.0} %", share * 100.0))
+        .collect();
     write!(out, "processor: client threads {}", shares.join(", "))?;
     if let (Some(busy), Some(steal)) = (measured.busy_share, measured.steal_share) {
-        write!(out, "; machine {:.0} % busy, {:.1} % stolen", busy * 100.0, steal * 100.0)?;
+        write!(
+            out,
+            "; machine {:.0} % busy, {:.1} % stolen",
+            busy * 100.0,
+            steal * 100.0
+        )?;
     }
     writeln!(out, "; {:.0} answers per second", part.rate_per_second)
 }
 
 fn describe(load: &LoadReport) -> String {
     let model = match (load.rate_per_second, load.arrivals) {
-        (Some(rate), Some(arrivals)) => format!("open loop, {rate} per second, {arrivals} arrivals"),
+        (Some(rate), Some(arrivals)) => {
+            format!("open loop, {rate} per second, {arrivals} arrivals")
+        }
         _ => "closed loop".to_owned(),
     };
     format!(
@@ -174,12 +204,11 @@ fn describe(load: &LoadReport) -> String {
 fn write_figure(figure: &Figure, tier: Tier, out: &mut String) -> fmt::Result {
     let (name, truth) = match (figure.figure, figure.truth) {
         (FigureKind::Service, _) => ("service time (from the send)", "true sojourn"),
-        (FigureKind::Response, TruthSource::Timetable) => {
-            ("response time (from the intended moment)", "by the timetable")
-        }
-        (FigureKind::Response, _) => {
-            ("response time (from the intended moment)", "by the stamps")
-        }
+        (FigureKind::Response, TruthSource::Timetable) => (
+            "response time (from the intended moment)",
+            "by the timetable",
+        ),
+        (FigureKind::Response, _) => ("response time (from the intended moment)", "by the stamps"),
     };
     let beyond = match (figure.figure, tier) {
         (FigureKind::Service, Tier::Real) => "; the error is reported - true - floor",
@@ -189,7 +218,15 @@ fn write_figure(figure: &Figure, tier: Tier, out: &mut String) -> fmt::Result {
     writeln!(out, "{name}, {} requests{beyond}", figure.samples)?;
     let mut table = Table::new();
     table.load_style(UTF8_BORDERS_ONLY);
-    table.set_header(["quantile", "injected", truth, "reported", "error", "tolerance", "verdict"]);
+    table.set_header([
+        "quantile",
+        "injected",
+        truth,
+        "reported",
+        "error",
+        "tolerance",
+        "verdict",
+    ]);
     for row in &figure.quantiles {
         table.add_row(cells(row));
     }
@@ -211,7 +248,10 @@ fn cells(row: &QuantileRow) -> [String; 7] {
         time(row.true_ns),
         time(row.reported_ns),
         signed(row.error_ns),
-        row.tolerance_ns.map_or_else(|| "-".to_owned(), |tolerance| format!("+-{}", time(tolerance))),
+        row.tolerance_ns.map_or_else(
+            || "-".to_owned(),
+            |tolerance| format!("+-{}", time(tolerance)),
+        ),
         verdict,
     ]
 }
@@ -266,7 +306,10 @@ mod tests {
         ] {
             assert_eq!(time(ns), text);
         }
-        assert_eq!((signed(0), signed(-1_500)), ("0".to_owned(), "-1.5 us".to_owned()));
+        assert_eq!(
+            (signed(0), signed(-1_500)),
+            ("0".to_owned(), "-1.5 us".to_owned())
+        );
         assert_eq!(signed(2_000_000), "+2.000 ms");
     }
 }

@@ -124,7 +124,9 @@ impl ServerFacts {
     /// Its freezes as moments.
     #[must_use]
     pub fn freezes(&self) -> Option<Freezes> {
-        self.freeze.as_ref().map(|freeze| Freezes::new(self.started, freeze))
+        self.freeze
+            .as_ref()
+            .map(|freeze| Freezes::new(self.started, freeze))
     }
 }
 

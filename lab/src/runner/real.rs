@@ -34,7 +34,9 @@ pub fn run(config: ServerConfig, mut settings: Settings) -> Result<Evidence, Par
     Ok(Evidence {
         tier: Tier::Real,
         pools: Pools::from_rows(&result.rows, &connections_by_thread(&result.summary)),
-        machine: before.zip(after).map(|(before, after)| after.since(&before)),
+        machine: before
+            .zip(after)
+            .map(|(before, after)| after.since(&before)),
         joined: join(result.rows, truth.rows, Network::Lossy),
         summary: result.summary,
         settings,

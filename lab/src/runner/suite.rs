@@ -92,16 +92,25 @@ fn run_real(
     let config = scenario.server_for(part);
     let mut attempt = 1;
     loop {
-        progress.say(&format!("{place}: measuring the floor, then {}", length(part)));
+        progress.say(&format!(
+            "{place}: measuring the floor, then {}",
+            length(part)
+        ));
         let floor = real::floor(&config, &part.settings)?;
         let evidence = real::run(config.clone(), part.settings.clone())?;
         let judgement = judge(&evidence, &part.expect, Some(&floor));
         if judgement.verdict != Verdict::Void || attempt > MOST_RETRIES {
             return Ok(PartReport::new(part, &evidence, judgement, attempt));
         }
-        let reasons = judgement.findings.iter().filter(|finding| finding.verdict == Verdict::Void);
+        let reasons = judgement
+            .findings
+            .iter()
+            .filter(|finding| finding.verdict == Verdict::Void);
         let reasons: Vec<&str> = reasons.map(|finding| finding.text.as_str()).collect();
-        progress.say(&format!("{place}: void ({}), trying again", reasons.join("; ")));
+        progress.say(&format!(
+            "{place}: void ({}), trying again",
+            reasons.join("; ")
+        ));
         attempt += 1;
     }
 }

@@ -42,7 +42,12 @@ pub fn run(
     };
     let address = server.address(listener).ok_or(PartError::NoPort)?;
     aim(&mut settings, address);
-    let world = World::new(server, VirtualClient::new(&settings, START)?, listener, leg_ns);
+    let world = World::new(
+        server,
+        VirtualClient::new(&settings, START)?,
+        listener,
+        leg_ns,
+    );
     let (result, truth) = world.run()?;
     let pools = Pools::from_rows(&result.rows, &connections_by_thread(&result.summary));
     Ok(Evidence {
@@ -144,10 +149,16 @@ impl World {
         while !self.client.is_finished() {
             let timer = self.client.poll_timeout();
             let Some(next) = [self.next_of_server(), timer].into_iter().flatten().min() else {
-                return Err(PartError::Stuck { at: self.clock.now() });
+                return Err(PartError::Stuck {
+                    at: self.clock.now(),
+                });
             };
             self.step(next);
-            if self.client.poll_timeout().is_some_and(|moment| moment <= next) {
+            if self
+                .client
+                .poll_timeout()
+                .is_some_and(|moment| moment <= next)
+            {
                 self.client.handle_timeout(next);
                 self.take_actions();
             }
@@ -164,7 +175,10 @@ impl World {
     /// The next moment at which anything but the client's timers happens.
     fn next_of_server(&self) -> Option<Stamp> {
         let event = self.pending.peek().map(|Reverse(pending)| pending.place.0);
-        [event, self.server.poll_timeout()].into_iter().flatten().min()
+        [event, self.server.poll_timeout()]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     /// Moves the clock to `now` and runs the events and the server's timers of that moment.
@@ -180,7 +194,11 @@ impl World {
                 self.handle(now, pending.place.1, pending.event);
             }
         }
-        if self.server.poll_timeout().is_some_and(|moment| moment <= now) {
+        if self
+            .server
+            .poll_timeout()
+            .is_some_and(|moment| moment <= now)
+        {
             self.server.handle_timeout(now);
             self.take_outputs();
         }

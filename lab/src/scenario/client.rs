@@ -33,12 +33,13 @@ pub(super) fn resolve(mut raw: RawClient, usual: Expect) -> Result<Part, Wrong> 
         None => usual,
         Some(expect) => {
             let place = expect.span().start;
-            Expect::deserialize(expect.into_inner()).map_err(|error| {
-                (Some(place), format!("expect: {}", error.message()))
-            })?
+            Expect::deserialize(expect.into_inner())
+                .map_err(|error| (Some(place), format!("expect: {}", error.message())))?
         }
     };
-    let name = own.name.map_or_else(|| usual_name(&settings), Spanned::into_inner);
+    let name = own
+        .name
+        .map_or_else(|| usual_name(&settings), Spanned::into_inner);
     Ok(Part {
         name,
         settings,
@@ -75,7 +76,12 @@ fn settings(target: Option<&Spanned<String>>, raw: &RawClient) -> Result<Setting
     for (key, value) in raw {
         if !is_load_option(&command, key) {
             let place = Some(value.span().start);
-            return Err((place, format!("unknown key `{key}`; expected name, target, model, expect, or an option of the load of `kvlab bench`")));
+            return Err((
+                place,
+                format!(
+                    "unknown key `{key}`; expected name, target, model, expect, or an option of the load of `kvlab bench`"
+                ),
+            ));
         }
         option(key, value.as_ref(), &mut words)
             .map_err(|message| (Some(value.span().start), format!("{key}: {message}")))?;
@@ -88,14 +94,18 @@ fn settings(target: Option<&Spanned<String>>, raw: &RawClient) -> Result<Setting
             .map(|(_, value)| value.span().start)
     };
     let read = || -> Result<Settings, String> {
-        let matches = command.clone().try_get_matches_from(&words).map_err(|error| {
-            let text = error.to_string();
-            // The usage lines behind the message speak of a command line.
-            let message = text.split("\n\n").next().unwrap_or_default();
-            message.trim_start_matches("error: ").trim().to_owned()
-        })?;
+        let matches = command
+            .clone()
+            .try_get_matches_from(&words)
+            .map_err(|error| {
+                let text = error.to_string();
+                // The usage lines behind the message speak of a command line.
+                let message = text.split("\n\n").next().unwrap_or_default();
+                message.trim_start_matches("error: ").trim().to_owned()
+            })?;
         let args = BenchArgs::from_arg_matches(&matches).map_err(|error| error.to_string())?;
-        args.settings(&Addresses::one(PLACEHOLDER)).map_err(|error| error.to_string())
+        args.settings(&Addresses::one(PLACEHOLDER))
+            .map_err(|error| error.to_string())
     };
     let mut settings = read().map_err(|message| (place(&message), message))?;
     settings.record_rows = true;
@@ -104,7 +114,9 @@ fn settings(target: Option<&Spanned<String>>, raw: &RawClient) -> Result<Setting
 
 /// Whether `key` is an option of the load, and not of where results go.
 fn is_load_option(command: &Command, key: &str) -> bool {
-    let known = command.get_arguments().any(|argument| argument.get_long() == Some(key));
+    let known = command
+        .get_arguments()
+        .any(|argument| argument.get_long() == Some(key));
     known && !OUTPUT_OPTIONS.contains(&key)
 }
 
@@ -123,7 +135,12 @@ fn option(key: &str, value: &Value, words: &mut Vec<String>) -> Result<(), Strin
         }
         Value::Boolean(false) => return Ok(()),
         Value::Array(items) => return items.iter().try_for_each(|item| option(key, item, words)),
-        other => return Err(format!("expected a text or a number, found {}", other.type_str())),
+        other => {
+            return Err(format!(
+                "expected a text or a number, found {}",
+                other.type_str()
+            ));
+        }
     };
     words.push(format!("--{key}={word}"));
     Ok(())
@@ -135,7 +152,10 @@ fn url(target: Option<&Spanned<String>>) -> Result<String, Wrong> {
     let Some(target) = target else {
         return Err((None, expected.to_owned()));
     };
-    let (scheme, path) = target.as_ref().split_once('/').unwrap_or((target.as_ref(), ""));
+    let (scheme, path) = target
+        .as_ref()
+        .split_once('/')
+        .unwrap_or((target.as_ref(), ""));
     if !matches!(scheme, "redis" | "aerospike") {
         let message = format!("{expected}, found {:?}", target.as_ref());
         return Err((Some(target.span().start), message));
@@ -160,7 +180,11 @@ fn usual_name(settings: &Settings) -> String {
         kvlab_bench_client::settings::Target::Redis(_) => "redis",
         kvlab_bench_client::settings::Target::Aerospike(_) => "aerospike",
     };
-    let model = if settings.load.is_open() { "open loop" } else { "closed loop" };
+    let model = if settings.load.is_open() {
+        "open loop"
+    } else {
+        "closed loop"
+    };
     format!("{protocol} {model}")
 }
 

@@ -69,14 +69,21 @@ impl Tolerance {
 }
 
 fn expected(text: &str) -> String {
-    format!("'{text}' is not a tolerance: expected a time, a percentage, or both as in '50us or 2%'")
+    format!(
+        "'{text}' is not a tolerance: expected a time, a percentage, or both as in '50us or 2%'"
+    )
 }
 
 impl fmt::Display for Tolerance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.time.is_zero(), self.share == 0.0) {
             (false, false) => {
-                write!(f, "{} or {}%", duration::Human(self.time), self.share * 100.0)
+                write!(
+                    f,
+                    "{} or {}%",
+                    duration::Human(self.time),
+                    self.share * 100.0
+                )
             }
             (true, false) => write!(f, "{}%", self.share * 100.0),
             _ => write!(f, "{}", duration::Human(self.time)),
@@ -173,8 +180,14 @@ mod tests {
         assert_eq!(both, Tolerance::new(50, 2.0));
         assert_eq!(both.of_ns(1_000_000), 50_000);
         assert_eq!(both.of_ns(10_000_000), 200_000);
-        assert_eq!(Tolerance::parse("3%").unwrap().of_ns(131_000_000), 3_930_000);
-        assert_eq!(Tolerance::parse("1.5ms").unwrap().of_ns(u64::MAX), 1_500_000);
+        assert_eq!(
+            Tolerance::parse("3%").unwrap().of_ns(131_000_000),
+            3_930_000
+        );
+        assert_eq!(
+            Tolerance::parse("1.5ms").unwrap().of_ns(u64::MAX),
+            1_500_000
+        );
     }
 
     #[test]

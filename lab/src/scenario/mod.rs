@@ -75,7 +75,10 @@ impl Scenario {
     /// # Errors
     /// Never; a test parses it.
     pub fn quickstart() -> Result<Self, ScenarioError> {
-        Self::parse("quickstart", include_str!("../../../scenarios/quickstart.toml"))
+        Self::parse(
+            "quickstart",
+            include_str!("../../../scenarios/quickstart.toml"),
+        )
     }
 
     /// Reads a file.

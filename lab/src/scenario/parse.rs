@@ -45,9 +45,14 @@ impl RawScenario {
         let server = match self.server {
             Some(server) => {
                 let table = server.span().start;
-                server.into_inner().resolve().map_err(|wrong| at(text, table, wrong))?
+                server
+                    .into_inner()
+                    .resolve()
+                    .map_err(|wrong| at(text, table, wrong))?
             }
-            None => RawServer::default().resolve().map_err(|wrong| at(text, 0, wrong))?,
+            None => RawServer::default()
+                .resolve()
+                .map_err(|wrong| at(text, 0, wrong))?,
         };
         let network_ns = self.network.delay.nanos();
         if network_ns == 0 {

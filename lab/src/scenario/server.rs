@@ -47,20 +47,27 @@ impl RawServer {
     pub(super) fn resolve(self) -> Result<ServerPart, Wrong> {
         let mut rules = Vec::new();
         for text in self.latency.0 {
-            let rule: Rule = text.as_ref().parse().map_err(|error| {
-                (Some(text.span().start), format!("latency: {error}"))
-            })?;
+            let rule: Rule = text
+                .as_ref()
+                .parse()
+                .map_err(|error| (Some(text.span().start), format!("latency: {error}")))?;
             rules.push(rule);
         }
-        let latency = LatencyRules::new(rules).map_err(|error| (None, format!("latency: {error}")))?;
+        let latency =
+            LatencyRules::new(rules).map_err(|error| (None, format!("latency: {error}")))?;
         let freeze = match self.freeze {
-            Some(text) => Some(text.as_ref().parse::<Freeze>().map_err(|error| {
-                (Some(text.span().start), format!("freeze: {error}"))
-            })?),
+            Some(text) => Some(
+                text.as_ref()
+                    .parse::<Freeze>()
+                    .map_err(|error| (Some(text.span().start), format!("freeze: {error}")))?,
+            ),
             None => None,
         };
         if !(1..=MAX_WORKERS).contains(&self.workers) {
-            let message = format!("workers: expected 1 to {MAX_WORKERS}, found {}", self.workers);
+            let message = format!(
+                "workers: expected 1 to {MAX_WORKERS}, found {}",
+                self.workers
+            );
             return Err((None, message));
         }
         if self.namespaces.is_empty() {

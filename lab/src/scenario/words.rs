@@ -46,6 +46,11 @@ impl<'de> Deserialize<'de> for OneOrMore {
             Form::One(text) => vec![text],
             Form::More(texts) => texts,
         };
-        Ok(Self(texts.into_iter().map(|text| Spanned::new(place.clone(), text)).collect()))
+        Ok(Self(
+            texts
+                .into_iter()
+                .map(|text| Spanned::new(place.clone(), text))
+                .collect(),
+        ))
     }
 }

@@ -55,7 +55,9 @@ pub fn of_pairs(pairs: &[Pair]) -> u64 {
             u64::from(client.retried),
             client.intended.as_nanos(),
             client.sent.as_nanos(),
-            client.received.map_or(u64::MAX, |received| received.as_nanos()),
+            client
+                .received
+                .map_or(u64::MAX, |received| received.as_nanos()),
         ] {
             hash.number(number);
         }

@@ -129,11 +129,7 @@ pub enum Network {
 
 /// Matches the rows of both sides.
 #[must_use]
-pub fn join(
-    mut client: Vec<ClientRow>,
-    mut server: Vec<ServerRow>,
-    network: Network,
-) -> Joined {
+pub fn join(mut client: Vec<ClientRow>, mut server: Vec<ServerRow>, network: Network) -> Joined {
     client.sort_by_key(|row| Key::from(row));
     server.sort_by_key(|row| Key::from(row));
     let mut joined = Joined {
@@ -209,7 +205,11 @@ pub(crate) mod tests {
     }
 
     fn rows(pairs: &[Pair]) -> (Vec<ClientRow>, Vec<ServerRow>) {
-        pairs.iter().cloned().map(|pair| (pair.client, pair.server)).unzip()
+        pairs
+            .iter()
+            .cloned()
+            .map(|pair| (pair.client, pair.server))
+            .unzip()
     }
 
     fn six() -> Vec<Pair> {
@@ -234,12 +234,18 @@ pub(crate) mod tests {
             let lost = Key::from(&client.remove(missing));
             let joined = join(client, server.clone(), Network::Lossy);
             assert_eq!(joined.pairs.len(), 5);
-            assert_eq!(joined.server_only.iter().map(Key::from).collect::<Vec<_>>(), [lost]);
+            assert_eq!(
+                joined.server_only.iter().map(Key::from).collect::<Vec<_>>(),
+                [lost]
+            );
 
             let (client, mut server) = rows(&six());
             let lost = Key::from(&server.remove(missing));
             let joined = join(client, server, Network::Lossy);
-            assert_eq!(joined.client_only.iter().map(Key::from).collect::<Vec<_>>(), [lost]);
+            assert_eq!(
+                joined.client_only.iter().map(Key::from).collect::<Vec<_>>(),
+                [lost]
+            );
         }
     }
 

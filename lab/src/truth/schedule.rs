@@ -61,7 +61,9 @@ pub fn simulate(pool: &Pool, arrivals: &[Arrival]) -> Vec<Served> {
         free: (0..pool.connections).collect(),
         replies: BinaryHeap::new(),
     };
-    run.connections.iter_mut().for_each(|connection| connection.is_free = true);
+    run.connections
+        .iter_mut()
+        .for_each(|connection| connection.is_free = true);
     while let Some(next) = arrivals.get(run.served.len()) {
         let reply = run.replies.peek().map(|Reverse((moment, ..))| *moment);
         match reply {
@@ -184,7 +186,11 @@ mod tests {
 
     fn responses(arrivals: &[Arrival], served: &[Served]) -> Sorted {
         assert_eq!(arrivals.len(), served.len());
-        arrivals.iter().zip(served).map(|(a, s)| s.received_ns - a.intended_ns).collect()
+        arrivals
+            .iter()
+            .zip(served)
+            .map(|(a, s)| s.received_ns - a.intended_ns)
+            .collect()
     }
 
     /// 150 ms in each 2 s at one request per millisecond, from the start of a freeze on.
@@ -215,7 +221,9 @@ mod tests {
         // is rank 1998 (k = 3).
         for x in [1, 250_000, 999_999] {
             let (mut arrivals, _) = frozen(pool(10, 64));
-            arrivals.iter_mut().for_each(|arrival| arrival.intended_ns += x);
+            arrivals
+                .iter_mut()
+                .for_each(|arrival| arrival.intended_ns += x);
             let served = simulate(&frozen_pool(pool(10, 64)), &arrivals);
             let all = responses(&arrivals, &served);
             let at = |q| all.quantile(q).unwrap();
@@ -259,7 +267,9 @@ mod tests {
         // request is max(0, wait + service - gap) of the one before.
         let mut state = 1_u64;
         let mut draw = |below: u64| {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
             (state >> 33) % below
         };
         let leg_ns = 7;
@@ -272,7 +282,13 @@ mod tests {
                 wanted_ns: draw(900),
             });
         }
-        let served = simulate(&Pool { leg_ns, ..pool(1, 1) }, &arrivals);
+        let served = simulate(
+            &Pool {
+                leg_ns,
+                ..pool(1, 1)
+            },
+            &arrivals,
+        );
         let mut wait = 0;
         for (place, pair) in arrivals.windows(2).enumerate() {
             assert_eq!(served[place].sent_ns, pair[0].intended_ns + wait, "{place}");
@@ -299,8 +315,13 @@ mod tests {
 
     #[test]
     fn a_batch_takes_no_more_until_all_its_replies_are_there() {
-        let arrivals = [(0, 100), (0, 300), (10, 50), (20, 50), (301, 50)]
-            .map(|(intended_ns, wanted_ns)| Arrival { intended_ns, wanted_ns });
+        let arrivals =
+            [(0, 100), (0, 300), (10, 50), (20, 50), (301, 50)].map(|(intended_ns, wanted_ns)| {
+                Arrival {
+                    intended_ns,
+                    wanted_ns,
+                }
+            });
         let batch = Pool {
             batch: true,
             ..pool(1, 4)

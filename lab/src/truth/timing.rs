@@ -15,8 +15,8 @@ use kvlab_mock_server::exchange::Protocol;
 use kvlab_mock_server::latency::Freeze;
 use kvlab_timing::Stamp;
 
-use super::join::Key;
 use super::Pair;
+use super::join::Key;
 
 /// The freezes of a server as moments of the clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -235,7 +235,16 @@ mod tests {
     fn rows_that_keep_the_rule_have_no_fault() {
         let pairs: Vec<Pair> = (0..5).map(|n| pair(7, n, 10_000 * (n + 1))).collect();
         assert_eq!(faults(&pairs, &OPEN), []);
-        assert_eq!(faults(&pairs, &Rule { open: false, ..OPEN }), []);
+        assert_eq!(
+            faults(
+                &pairs,
+                &Rule {
+                    open: false,
+                    ..OPEN
+                }
+            ),
+            []
+        );
     }
 
     /// One change of a good row, and the fault it must be found by.
@@ -245,8 +254,14 @@ mod tests {
     fn every_broken_rule_is_found() {
         let biases: [Bias; 10] = [
             // A clock that is started late, after the server has read.
-            (|pair| pair.client.sent = pair.client.sent.add_nanos(11), Fault::ReadBeforeSent),
-            (|pair| pair.client.sent = pair.client.sent.sub_nanos(1), Fault::SentEarly),
+            (
+                |pair| pair.client.sent = pair.client.sent.add_nanos(11),
+                Fault::ReadBeforeSent,
+            ),
+            (
+                |pair| pair.client.sent = pair.client.sent.sub_nanos(1),
+                Fault::SentEarly,
+            ),
             (
                 |pair| pair.client.received = pair.client.received.map(|at| at.sub_nanos(11)),
                 Fault::ReceivedEarly,
@@ -254,10 +269,19 @@ mod tests {
             (|pair| pair.client.received = None, Fault::Answer),
             (|pair| pair.client.outcome = Outcome::Timeout, Fault::Answer),
             (|pair| pair.server.answered = false, Fault::Answer),
-            (|pair| pair.server.start = pair.server.start.add_nanos(1), Fault::Start),
+            (
+                |pair| pair.server.start = pair.server.start.add_nanos(1),
+                Fault::Start,
+            ),
             (|pair| pair.server.wanted_ns -= 1, Fault::Due),
-            (|pair| pair.server.written = pair.server.due.sub_nanos(1), Fault::WrittenEarly),
-            (|pair| pair.server.written_after = pair.server.written.sub_nanos(1), Fault::WriteBackwards),
+            (
+                |pair| pair.server.written = pair.server.due.sub_nanos(1),
+                Fault::WrittenEarly,
+            ),
+            (
+                |pair| pair.server.written_after = pair.server.written.sub_nanos(1),
+                Fault::WriteBackwards,
+            ),
         ];
         for (place, (bias, expected)) in biases.into_iter().enumerate() {
             let mut pairs = vec![pair(7, 0, 10_000), pair(7, 1, 20_000)];
@@ -274,8 +298,14 @@ mod tests {
     fn a_closed_loop_intends_what_it_sends() {
         let mut late = pair(7, 0, 10_000);
         late.client.intended = late.client.intended.sub_nanos(1);
-        let closed = Rule { open: false, ..OPEN };
-        assert_eq!(faults(&[late.clone()], &closed), [(late.key(), Fault::NotClosed)]);
+        let closed = Rule {
+            open: false,
+            ..OPEN
+        };
+        assert_eq!(
+            faults(&[late.clone()], &closed),
+            [(late.key(), Fault::NotClosed)]
+        );
         assert_eq!(faults(&[late], &OPEN), []);
     }
 

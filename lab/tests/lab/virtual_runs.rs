@@ -9,15 +9,30 @@ use super::support::{assert_passes, finding, run, scenario};
 /// Settings of server and client that each have to be exact.
 const VARIANTS: [(&str, &str); 16] = [
     ("", "connections = 1\nrequests = 500"),
-    ("latency = 'constant(1ms)'", "connections = 10\nduration = '500ms'"),
-    ("latency = 'constant(1ms)'", "connections = 4\npipeline = 16\nduration = '200ms'"),
-    ("latency = 'uniform(1ms,3ms)'", "connections = 4\npipeline = 16\nduration = '200ms'"),
+    (
+        "latency = 'constant(1ms)'",
+        "connections = 10\nduration = '500ms'",
+    ),
+    (
+        "latency = 'constant(1ms)'",
+        "connections = 4\npipeline = 16\nduration = '200ms'",
+    ),
+    (
+        "latency = 'uniform(1ms,3ms)'",
+        "connections = 4\npipeline = 16\nduration = '200ms'",
+    ),
     (
         "latency = 'uniform(1ms,3ms)'",
         "connections = 4\npipeline = 16\npipeline-mode = 'batch'\nduration = '200ms'",
     ),
-    ("latency = 'lognormal(p50=300us,p99=2ms)'", "connections = 7\nrate = 3000\nduration = '1s'"),
-    ("latency = 'exponential(1ms)'", "connections = 3\nrate = 2500\nduration = '1s'"),
+    (
+        "latency = 'lognormal(p50=300us,p99=2ms)'",
+        "connections = 7\nrate = 3000\nduration = '1s'",
+    ),
+    (
+        "latency = 'exponential(1ms)'",
+        "connections = 3\nrate = 2500\nduration = '1s'",
+    ),
     (
         "latency = 'exponential(1ms)'",
         "connections = 3\nrate = 2500\narrivals = 'poisson'\nduration = '1s'\nwarmup = '100ms'",
@@ -81,7 +96,11 @@ fn every_variant_is_exact_and_complete() {
         for text in both_protocols(server, client) {
             let (evidence, judgement) = run(&scenario(&text), 0);
             assert_passes(&judgement, &text);
-            assert!(evidence.summary.due > 100, "{} due\n{text}", evidence.summary.due);
+            assert!(
+                evidence.summary.due > 100,
+                "{} due\n{text}",
+                evidence.summary.due
+            );
             finding(&judgement, "exact");
             if evidence.settings.load.is_open() {
                 finding(&judgement, "timetable");
@@ -126,7 +145,11 @@ fn time_outs_and_lost_connections_are_accounted_for_and_exact() {
     ) {
         let (evidence, judgement) = run(&scenario(&text), 0);
         assert_passes(&judgement, &text);
-        assert!(judgement.accounting.timeouts > 0, "{:?}", judgement.accounting);
+        assert!(
+            judgement.accounting.timeouts > 0,
+            "{:?}",
+            judgement.accounting
+        );
         // The server answers all the same, on a connection that nobody reads any more.
         assert!(evidence.joined.pairs.iter().any(|pair| {
             pair.client.received.is_none()
@@ -173,7 +196,9 @@ fn freeze_with_one_slot_queues_in_the_client_and_only_the_response_time_tells() 
     let (_, judgement) = run(&shipped("freeze-one-slot"), 0);
     assert_passes(&judgement, "freeze-one-slot.toml");
     finding(&judgement, "timetable");
-    let [service, response] = &judgement.figures[..] else { panic!("two figures") };
+    let [service, response] = &judgement.figures[..] else {
+        panic!("two figures")
+    };
     let (of_service, of_response) = (&service.quantiles[2], &response.quantiles[2]);
     // Ten of 2000 requests are sent into a freeze: the service time's p99 knows nothing of it.
     assert_eq!(of_service.true_ns, MS);
@@ -191,6 +216,9 @@ fn quickstart_passes_and_repeats() {
         let (evidence, judgement) = run(&scenario, part);
         assert_passes(&judgement, "quickstart.toml");
         let again = run(&scenario, part).0;
-        assert_eq!(of_pairs(&evidence.joined.pairs), of_pairs(&again.joined.pairs));
+        assert_eq!(
+            of_pairs(&evidence.joined.pairs),
+            of_pairs(&again.joined.pairs)
+        );
     }
 }
