@@ -161,7 +161,7 @@ fn time_outs_and_lost_connections_are_accounted_for_and_exact() {
 /// A scenario that comes with the project.
 fn shipped(name: &str) -> Scenario {
     let path = format!("{}/../scenarios/{name}.toml", env!("CARGO_MANIFEST_DIR"));
-    Scenario::load(path.as_ref()).unwrap()
+    Scenario::load(path.as_ref()).unwrap_or_else(|error| panic!("{error}"))
 }
 
 const MS: u64 = 1_000_000;
