@@ -9,6 +9,7 @@ pub mod config;
 pub mod dialect;
 pub mod event;
 pub mod exchange;
+mod glob;
 pub mod latency;
 pub mod server;
 pub mod session;
