@@ -154,7 +154,12 @@ fn json_csv_and_hdr_log_agree() {
             let expected = &class[kind];
             assert_eq!(expected["samples"], all.len(), "{tag}");
             let median = expected["p50_ns"].as_u64().unwrap();
-            assert_eq!(median, all.value_at_quantile(0.5).min(median), "{tag}");
+            // The summary cuts the width of a bucket off where the exact maximum lies in it.
+            let logged = all.value_at_quantile(0.5);
+            assert!(
+                median <= logged && (logged - median) * 1000 <= logged,
+                "{tag}"
+            );
         }
     }
     for path in [csv, hdr_log] {
