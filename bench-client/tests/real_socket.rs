@@ -1,6 +1,8 @@
 //! The real shell against a tiny RESP responder on a loopback socket. Wall-clock tests: they check
 //! counts and order, not speed.
 
+#![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
+
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::num::NonZeroU32;
@@ -34,7 +36,9 @@ fn serve(mut stream: TcpStream, answer: fn(u64) -> Option<&'static [u8]>) {
     stream.set_nodelay(true).unwrap();
     let (mut pending, mut chunk, mut served) = (Vec::new(), vec![0; 65_536], 0);
     loop {
-        let Ok(n @ 1..) = stream.read(&mut chunk) else { return };
+        let Ok(n @ 1..) = stream.read(&mut chunk) else {
+            return;
+        };
         pending.extend_from_slice(&chunk[..n]);
         let mut replies = Vec::new();
         let mut start = 0;
@@ -56,8 +60,15 @@ fn serve(mut stream: TcpStream, answer: fn(u64) -> Option<&'static [u8]>) {
 
 fn request_len(bytes: &[u8]) -> Option<usize> {
     let line = |at: usize| {
-        let end = at + bytes.get(at..)?.windows(2).position(|pair| pair == b"\r\n")?;
-        let number = std::str::from_utf8(&bytes[at + 1..end]).ok()?.parse::<usize>().ok()?;
+        let end = at
+            + bytes
+                .get(at..)?
+                .windows(2)
+                .position(|pair| pair == b"\r\n")?;
+        let number = std::str::from_utf8(&bytes[at + 1..end])
+            .ok()?
+            .parse::<usize>()
+            .ok()?;
         Some((number, end + 2))
     };
     let (arguments, mut at) = line(0)?;
@@ -71,7 +82,10 @@ fn request_len(bytes: &[u8]) -> Option<usize> {
 fn settings(address: SocketAddr, connections: u32, requests: u64) -> Settings {
     Settings {
         connections: NonZeroU32::new(connections).unwrap(),
-        stop: Stop { duration: None, requests: Some(requests) },
+        stop: Stop {
+            duration: None,
+            requests: Some(requests),
+        },
         record_rows: true,
         ..Settings::new(Target::Redis(RedisTarget::new(address, 1, 1)))
     }
@@ -83,22 +97,38 @@ fn ok(_: u64) -> Option<&'static [u8]> {
 
 #[test]
 fn every_request_is_answered_and_has_its_row() {
-    for (depth, mode) in [(1, PipelineMode::Window), (16, PipelineMode::Window), (16, PipelineMode::Batch)] {
+    for (depth, mode) in [
+        (1, PipelineMode::Window),
+        (16, PipelineMode::Window),
+        (16, PipelineMode::Batch),
+    ] {
         let mut settings = settings(responder(ok), 5, 20_000);
         settings.threads = NonZeroU32::new(2).unwrap();
-        settings.pipeline = Pipeline { depth: NonZeroU32::new(depth).unwrap(), mode };
+        settings.pipeline = Pipeline {
+            depth: NonZeroU32::new(depth).unwrap(),
+            mode,
+        };
         let result = run(&settings, &Control::new(), &mut Silent).unwrap();
         assert_eq!(result.summary.due, 20_000);
         assert_eq!(result.summary.tally.outcomes().hits, 20_000);
         assert_eq!(result.rows.len(), 20_000);
         let mut rows = result.rows;
         rows.sort_by_key(|row| (row.local, row.sequence));
-        for pair in rows.windows(2).filter(|pair| pair[0].local == pair[1].local) {
+        for pair in rows
+            .windows(2)
+            .filter(|pair| pair[0].local == pair[1].local)
+        {
             assert_eq!(pair[1].sequence, pair[0].sequence + 1);
             assert!(pair[1].sent >= pair[0].sent && pair[1].received >= pair[0].received);
         }
         assert!(rows.iter().all(|row| row.received.unwrap() > row.sent));
-        assert!(result.summary.threads.iter().all(|thread| thread.cpu_share.is_some()));
+        assert!(
+            result
+                .summary
+                .threads
+                .iter()
+                .all(|thread| thread.cpu_share.is_some())
+        );
     }
 }
 
@@ -111,7 +141,9 @@ fn large_values_pass_through_partial_writes() {
         content: Content::Random,
     };
     if let Target::Redis(target) = &mut settings.target {
-        target.operations.retain(|operation| operation.name == "SET");
+        target
+            .operations
+            .retain(|operation| operation.name == "SET");
     }
     let result = run(&settings, &Control::new(), &mut Silent).unwrap();
     assert_eq!(result.summary.tally.outcomes().hits, 60);
@@ -121,9 +153,14 @@ fn large_values_pass_through_partial_writes() {
 #[test]
 fn open_loop_keeps_its_timetable() {
     let mut settings = settings(responder(ok), 4, 0);
-    settings.stop = Stop { duration: Some(Duration::from_millis(500)), requests: None };
-    settings.load =
-        Load::Open { rate: Rate::per_second(2000).unwrap(), arrivals: Arrivals::Uniform };
+    settings.stop = Stop {
+        duration: Some(Duration::from_millis(500)),
+        requests: None,
+    };
+    settings.load = Load::Open {
+        rate: Rate::per_second(2000).unwrap(),
+        arrivals: Arrivals::Uniform,
+    };
     settings.warmup = Duration::from_millis(100);
     let result = run(&settings, &Control::new(), &mut Silent).unwrap();
     assert_eq!(result.summary.due, 1000);
@@ -167,32 +204,48 @@ fn intervals_add_up_to_the_summary() {
     let mut settings = settings(responder(ok), 4, 0);
     settings.threads = NonZeroU32::new(2).unwrap();
     settings.interval = Duration::from_millis(50);
-    settings.stop = Stop { duration: Some(Duration::from_millis(300)), requests: None };
+    settings.stop = Stop {
+        duration: Some(Duration::from_millis(300)),
+        requests: None,
+    };
     settings.warmup = Duration::from_millis(100);
     let mut watcher = Watcher::default();
     let result = run(&settings, &Control::new(), &mut watcher).unwrap();
     assert_eq!(watcher.started, Some(4));
     let indices: Vec<u64> = watcher.intervals.iter().map(|(index, ..)| *index).collect();
-    assert_eq!(indices, (0..watcher.intervals.len() as u64).collect::<Vec<_>>());
+    assert_eq!(
+        indices,
+        (0..watcher.intervals.len() as u64).collect::<Vec<_>>()
+    );
     let sum = |phases: &[Phase]| -> u64 {
         let all = watcher.intervals.iter();
-        all.filter(|(_, phase, _)| phases.contains(phase)).map(|(.., total)| total).sum()
+        all.filter(|(_, phase, _)| phases.contains(phase))
+            .map(|(.., total)| total)
+            .sum()
     };
     assert_eq!(sum(&[Phase::Measured, Phase::Drain]), result.summary.due);
     assert!(sum(&[Phase::Warmup]) > 0);
-    let measured =
-        watcher.intervals.iter().filter(|(_, phase, _)| *phase == Phase::Measured).count();
+    let measured = watcher
+        .intervals
+        .iter()
+        .filter(|(_, phase, _)| *phase == Phase::Measured)
+        .count();
     assert_eq!(measured, 6);
 }
 
 #[test]
 fn a_stopped_run_gives_what_was_measured() {
     let mut settings = settings(responder(ok), 2, 0);
-    settings.stop = Stop { duration: Some(Duration::from_secs(3600)), requests: None };
+    settings.stop = Stop {
+        duration: Some(Duration::from_secs(3600)),
+        requests: None,
+    };
     settings.interval = Duration::from_millis(20);
     let control = Control::new();
-    let mut watcher =
-        Watcher { stop_after: Some((3, control.clone())), ..Watcher::default() };
+    let mut watcher = Watcher {
+        stop_after: Some((3, control.clone())),
+        ..Watcher::default()
+    };
     let result = run(&settings, &control, &mut watcher).unwrap();
     assert!(result.summary.interrupted);
     assert!(result.summary.due > 0);
@@ -213,8 +266,11 @@ fn a_closed_port_is_no_connection() {
 
 #[test]
 fn a_refused_login_is_told_apart() {
-    let mut settings =
-        settings(responder(|_| Some(b"-WRONGPASS invalid username-password pair\r\n")), 2, 10);
+    let mut settings = settings(
+        responder(|_| Some(b"-WRONGPASS invalid username-password pair\r\n")),
+        2,
+        10,
+    );
     if let Target::Redis(target) = &mut settings.target {
         target.password = Some("nope".into());
     }
@@ -232,7 +288,10 @@ fn closed_connections_come_back_and_every_request_is_counted() {
     assert_eq!(outcomes.misses + outcomes.lost, 500);
     assert_eq!(outcomes.lost, result.summary.tally.connects.lost);
     assert!(outcomes.lost >= 48, "{outcomes:?}");
-    let lost = result.rows.iter().filter(|row| row.outcome == Outcome::ConnectionLost);
+    let lost = result
+        .rows
+        .iter()
+        .filter(|row| row.outcome == Outcome::ConnectionLost);
     assert_eq!(lost.count() as u64, outcomes.lost);
 }
 
@@ -251,6 +310,8 @@ fn a_server_that_vanishes_leaves_a_notice_and_the_numbers() {
     let outcomes = result.summary.tally.outcomes();
     assert_eq!((outcomes.hits, outcomes.lost), (50, 1));
     let losses = result.summary.notices.iter();
-    let lost = losses.filter(|notice| matches!(notice, Notice::ServerLost(_))).count();
+    let lost = losses
+        .filter(|notice| matches!(notice, Notice::ServerLost(_)))
+        .count();
     assert_eq!(lost, 1);
 }

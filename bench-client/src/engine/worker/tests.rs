@@ -37,8 +37,16 @@ const NODES: [GroupId; 2] = [GroupId(0), GroupId(1)];
 
 impl Cluster {
     fn new(retries: u8) -> Self {
-        let seed = Topology::Tend { group: NODES[0], address: address(1) };
-        Self { topology: VecDeque::from([seed]), routes: [None; 2], retries, tended: 0 }
+        let seed = Topology::Tend {
+            group: NODES[0],
+            address: address(1),
+        };
+        Self {
+            topology: VecDeque::from([seed]),
+            routes: [None; 2],
+            retries,
+            tended: 0,
+        }
     }
 }
 
@@ -83,9 +91,18 @@ impl Driver for Cluster {
         if self.tended == 1 {
             self.routes = [Some(NODES[0]), Some(NODES[1])];
             self.topology.extend([
-                Topology::Pool { group: NODES[0], address: address(1) },
-                Topology::Pool { group: NODES[1], address: address(2) },
-                Topology::Tend { group: NODES[1], address: address(2) },
+                Topology::Pool {
+                    group: NODES[0],
+                    address: address(1),
+                },
+                Topology::Pool {
+                    group: NODES[1],
+                    address: address(2),
+                },
+                Topology::Tend {
+                    group: NODES[1],
+                    address: address(2),
+                },
             ]);
         }
         Ok(())
@@ -110,7 +127,11 @@ impl Driver for Cluster {
     }
 
     fn encode(&mut self, operation: &Operation<'_>, _session: &mut Session, out: &mut BytesMut) {
-        out.extend_from_slice(if operation.plan.key.is_multiple_of(2) { b"0" } else { b"1" });
+        out.extend_from_slice(if operation.plan.key.is_multiple_of(2) {
+            b"0"
+        } else {
+            b"1"
+        });
     }
 
     fn retries(&mut self, _class: OpClass, outcome: Outcome, attempt: u8) -> bool {
@@ -174,7 +195,11 @@ impl Bench {
             }
             let timeout = self.worker.poll_timeout().map(Stamp::as_nanos);
             let reply = self.replies.first_key_value().map(|((at, _), _)| *at);
-            let next = [timeout, reply, self.death].into_iter().flatten().min().unwrap();
+            let next = [timeout, reply, self.death]
+                .into_iter()
+                .flatten()
+                .min()
+                .unwrap();
             self.now = self.now.max(next);
             let now = Stamp::from_nanos(self.now);
             if self.death == Some(next) {
@@ -190,8 +215,12 @@ impl Bench {
 
     fn kill(&mut self, now: Stamp) {
         self.death = None;
-        let dead: Vec<u32> =
-            self.addresses.iter().filter(|(_, port)| **port == 2).map(|(p, _)| *p).collect();
+        let dead: Vec<u32> = self
+            .addresses
+            .iter()
+            .filter(|(_, port)| **port == 2)
+            .map(|(p, _)| *p)
+            .collect();
         for place in dead {
             self.addresses.insert(place, 0);
             let id = self.worker.conns[usize_of(place)].id;
@@ -203,9 +232,12 @@ impl Bench {
         let now = Stamp::from_nanos(self.now);
         while let Some(action) = self.worker.poll_action() {
             match action {
-                Action::Connect { conn, address } => {
-                    self.addresses.insert(conn.place, address.port());
-                    let local = SocketAddr::from(([127, 0, 0, 1], 1000 + self.order as u16));
+                Action::Connect {
+                    conn,
+                    address: node,
+                } => {
+                    self.addresses.insert(conn.place, node.port());
+                    let local = address(1000 + u16::try_from(self.order).unwrap());
                     self.order += 1;
                     self.worker.handle_connected(now, conn, local, 0);
                 }
@@ -231,7 +263,8 @@ impl Bench {
             _ => None,
         };
         if let Some(reply) = reply {
-            self.replies.insert((self.now + self.delay_ns, self.order), (conn, reply));
+            self.replies
+                .insert((self.now + self.delay_ns, self.order), (conn, reply));
             self.order += 1;
         }
     }
@@ -241,7 +274,10 @@ fn settings(load: Load, requests: u64) -> Settings {
     Settings {
         connections: NonZeroU32::new(2).unwrap(),
         load,
-        stop: Stop { duration: None, requests: Some(requests) },
+        stop: Stop {
+            duration: None,
+            requests: Some(requests),
+        },
         keys: KeySettings {
             count: NonZeroU64::new(1000).unwrap(),
             pattern: KeyPattern::Sequential,
@@ -254,7 +290,10 @@ fn settings(load: Load, requests: u64) -> Settings {
 }
 
 fn every_10_ms() -> Load {
-    Load::Open { rate: Rate::per_second(100).unwrap(), arrivals: Arrivals::Uniform }
+    Load::Open {
+        rate: Rate::per_second(100).unwrap(),
+        arrivals: Arrivals::Uniform,
+    }
 }
 
 fn load_rows(remains: &Remains) -> Vec<ClientRow> {
@@ -279,7 +318,10 @@ fn a_silent_node_does_not_hold_up_the_other() {
     assert_eq!(outcomes.total(), remains.due);
     assert_eq!(outcomes.timeouts + outcomes.not_sent + outcomes.lost, 50);
     assert!(outcomes.timeouts > 0);
-    assert_eq!((tally.response().min_ns(), tally.response().max_ns()), (MS, MS));
+    assert_eq!(
+        (tally.response().min_ns(), tally.response().max_ns()),
+        (MS, MS)
+    );
 }
 
 #[test]
@@ -289,25 +331,43 @@ fn retries_have_counts_of_their_own_and_one_outcome() {
     let bench = Bench::new(&settings(Load::Closed, 100), 1, [flaky(), flaky()]);
     let (tally, remains) = bench.run();
     let rows = load_rows(&remains);
-    let first_failed = rows.iter().filter(|row| row.attempt == 0 && row.retried).count();
-    let errors = rows.iter().filter(|row| !row.retried && row.outcome != Outcome::Hit).count();
+    let first_failed = rows
+        .iter()
+        .filter(|row| row.attempt == 0 && row.retried)
+        .count();
+    let errors = rows
+        .iter()
+        .filter(|row| !row.retried && row.outcome != Outcome::Hit)
+        .count();
     assert!(first_failed > 20, "{first_failed}");
     assert_eq!(tally.classes[0].retries, first_failed as u64);
     assert_eq!(tally.outcomes().total(), 100);
     assert_eq!(tally.outcomes().errors, errors as u64);
     assert_eq!(rows.len(), 100 + first_failed);
-    assert!(rows.iter().all(|row| row.attempt <= 1 && (row.attempt == 0 || !row.retried)));
+    assert!(
+        rows.iter()
+            .all(|row| row.attempt <= 1 && (row.attempt == 0 || !row.retried))
+    );
 }
 
 #[test]
 fn a_retry_keeps_the_intended_moment() {
     let mut failed = false;
-    let once = move |_| Some(if std::mem::replace(&mut failed, true) { b'h' } else { b'e' });
+    let once = move |_| {
+        Some(if std::mem::replace(&mut failed, true) {
+            b'h'
+        } else {
+            b'e'
+        })
+    };
     let bench = Bench::new(&settings(every_10_ms(), 10), 1, [Box::new(once), healthy()]);
     let (tally, remains) = bench.run();
     let rows = load_rows(&remains);
     assert_eq!(rows[0].outcome, Outcome::Error(ErrorKind::new(b"BUSY")));
-    assert_eq!((rows[1].intended, rows[1].outcome), (rows[0].intended, Outcome::Hit));
+    assert_eq!(
+        (rows[1].intended, rows[1].outcome),
+        (rows[0].intended, Outcome::Hit)
+    );
     assert_eq!(tally.response().max_ns(), 2 * MS);
     assert_eq!(tally.service().max_ns(), MS);
 }
@@ -316,8 +376,11 @@ fn a_retry_keeps_the_intended_moment() {
 fn tends_come_once_a_second_on_each_node_and_count_in_sequence() {
     let bench = Bench::new(&settings(every_10_ms(), 350), 0, [healthy(), healthy()]);
     let (tally, remains) = bench.run();
-    let tends: Vec<&ClientRow> =
-        remains.rows.iter().filter(|row| row.kind == RowKind::Tend).collect();
+    let tends: Vec<&ClientRow> = remains
+        .rows
+        .iter()
+        .filter(|row| row.kind == RowKind::Tend)
+        .collect();
     // At the start, then a second after the end of the tend before, which takes 1 ms.
     let of_one: Vec<(u64, u64)> = tends
         .iter()
@@ -341,8 +404,10 @@ fn operations_of_a_lost_node_go_to_the_one_that_takes_over() {
     assert_eq!(remains.due, 100);
     assert!(remains.loss.is_none());
     let rows = load_rows(&remains);
-    let lost: Vec<&ClientRow> =
-        rows.iter().filter(|row| row.outcome == Outcome::ConnectionLost).collect();
+    let lost: Vec<&ClientRow> = rows
+        .iter()
+        .filter(|row| row.outcome == Outcome::ConnectionLost)
+        .collect();
     assert_eq!(lost.len(), 1);
     assert!(lost[0].retried && lost[0].intended == Stamp::from_nanos(511 * MS));
 }
@@ -355,11 +420,16 @@ fn operations_without_a_route_end_as_not_sent() {
         bench.act();
         if let Some(((at, _), (conn, byte))) = bench.replies.pop_first() {
             bench.now = at;
-            bench.worker.handle_bytes(Stamp::from_nanos(at), conn, &[byte]);
+            bench
+                .worker
+                .handle_bytes(Stamp::from_nanos(at), conn, &[byte]);
         }
     }
     bench.worker.driver.routes[1] = None;
     let (tally, remains) = bench.run();
     let outcomes = tally.outcomes();
-    assert_eq!((outcomes.hits, outcomes.not_sent, remains.due), (50, 50, 100));
+    assert_eq!(
+        (outcomes.hits, outcomes.not_sent, remains.due),
+        (50, 50, 100)
+    );
 }
