@@ -232,9 +232,12 @@ impl Bench {
         let now = Stamp::from_nanos(self.now);
         while let Some(action) = self.worker.poll_action() {
             match action {
-                Action::Connect { conn, address } => {
-                    self.addresses.insert(conn.place, address.port());
-                    let local = SocketAddr::from(([127, 0, 0, 1], 1000 + self.order as u16));
+                Action::Connect {
+                    conn,
+                    address: node,
+                } => {
+                    self.addresses.insert(conn.place, node.port());
+                    let local = address(1000 + u16::try_from(self.order).unwrap());
                     self.order += 1;
                     self.worker.handle_connected(now, conn, local, 0);
                 }
