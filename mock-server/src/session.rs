@@ -109,7 +109,8 @@ impl Session {
         worker.stats.accepted += 1;
         // A stream of its own for every connection: what one draws does not depend on the others.
         let stream = worker.shared.config.seed ^ client.id.0.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        Self {
+        let (now, rejection) = (client.connected, dialect.rejection());
+        let mut session = Self {
             client,
             dialect,
             input: BytesMut::new(),
@@ -127,7 +128,11 @@ impl Session {
             sequence: 0,
             rng: Xoshiro256PlusPlus::seed_from_u64(stream),
             ending: Ending::Open,
+        };
+        if let Some(rejection) = rejection {
+            session.refuse(&rejection, now, worker);
         }
+        session
     }
 
     /// The client this session serves.
@@ -160,6 +165,10 @@ impl Session {
 
     /// The client will send nothing more. Replies already under way still go out.
     pub fn handle_eof(&mut self, now: Stamp, worker: &mut Worker) {
+        if self.parked.is_some() {
+            // What waits will never be asked for again: a real server forgets such a client at once.
+            self.ending = Ending::AtOnce;
+        }
         if self.ending == Ending::Open {
             self.ending = Ending::AfterReplies;
             self.drain(now, worker);

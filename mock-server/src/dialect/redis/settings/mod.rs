@@ -28,9 +28,24 @@ pub struct Settings {
 pub struct Live {
     max_bulk: AtomicU64,
     needs_password: AtomicBool,
+    memory_max: AtomicU64,
+    clients_max: AtomicU64,
 }
 
 impl Live {
+    /// Bytes above which commands that need more are refused; 0 is no limit.
+    #[must_use]
+    #[inline]
+    pub fn memory_max(&self) -> u64 {
+        self.memory_max.load(Ordering::Relaxed)
+    }
+
+    /// How many clients may be connected.
+    #[must_use]
+    pub fn clients_max(&self) -> u64 {
+        self.clients_max.load(Ordering::Relaxed)
+    }
+
     /// Longest argument of a request, in bytes.
     #[must_use]
     #[inline]
@@ -73,6 +88,8 @@ impl Settings {
             live: Arc::new(Live {
                 max_bulk: AtomicU64::new(0),
                 needs_password: AtomicBool::new(false),
+                memory_max: AtomicU64::new(0),
+                clients_max: AtomicU64::new(0),
             }),
             values: Mutex::new(values),
         };
@@ -182,8 +199,14 @@ impl Settings {
                 .cloned()
                 .unwrap_or_default()
         };
-        let max_bulk = value("proto-max-bulk-len").parse().unwrap_or(u64::MAX);
-        self.live.max_bulk.store(max_bulk, Ordering::Relaxed);
+        let number = |name, none| value(name).parse().unwrap_or(none);
+        for (place, now) in [
+            (&self.live.max_bulk, number("proto-max-bulk-len", u64::MAX)),
+            (&self.live.memory_max, number("maxmemory", 0)),
+            (&self.live.clients_max, number("maxclients", u64::MAX)),
+        ] {
+            place.store(now, Ordering::Relaxed);
+        }
         self.live
             .needs_password
             .store(!value("requirepass").is_empty(), Ordering::Relaxed);
