@@ -11,9 +11,12 @@
 
 pub mod driver;
 pub mod engine;
+pub mod frontend;
+pub mod host;
 pub mod keyspace;
 pub mod random;
 pub mod record;
+pub mod report;
 pub mod schedule;
 pub mod settings;
 pub mod values;

@@ -211,6 +211,10 @@ pub struct AerospikeConfig {
     pub build: String,
     /// Names of the namespaces.
     pub namespaces: Vec<String>,
+    /// Seconds a record lives when its writer does not say; 0 for ever.
+    pub default_ttl_s: u32,
+    /// Seconds between purges of expired records; 0 purges nothing and forbids ttls.
+    pub nsup_period_s: u32,
 }
 
 impl AerospikeConfig {
@@ -225,6 +229,8 @@ impl Default for AerospikeConfig {
             cluster_name: "lab".to_owned(),
             build: "8.1.2.0".to_owned(),
             namespaces: vec!["test".to_owned()],
+            default_ttl_s: 0,
+            nsup_period_s: 5,
         }
     }
 }

@@ -1,1 +1,3 @@
 //! Workspace-level tests.
+
+mod aerospike_vectors;

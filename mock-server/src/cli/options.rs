@@ -101,7 +101,6 @@ impl ServeArgs {
             }
             None => Settings::default(),
         };
-        let given = |list: Vec<_>| (!list.is_empty()).then_some(list);
         let options = Settings {
             bind: self.bind,
             redis_port: self.redis_port,
@@ -110,14 +109,14 @@ impl ServeArgs {
             ports_file: self.ports_file,
             latency: (!self.latency.is_empty()).then_some(self.latency),
             freeze: self.freeze,
-            no_spin: self.no_spin,
+            spin: self.no_spin.then_some(false),
             workers: self.workers,
             seed: self.seed,
             redis_version: self.redis_version,
             node_name: self.node_name,
             cluster_name: self.cluster_name,
             build: self.build,
-            namespace: given(self.namespace),
+            namespaces: (!self.namespace.is_empty()).then_some(self.namespace),
             stats: self.stats,
         };
         Ok(options.or(file))

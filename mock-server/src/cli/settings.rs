@@ -1,6 +1,7 @@
 //! Settings as given, by options or by a TOML file, and how they become a [`ServerConfig`].
 //!
-//! The file's keys are the names of the options without their dashes in front:
+//! The file's keys are the names of the options without their dashes in front, but `spin = false`
+//! stands for `--no-spin`, and what an option repeats is a list:
 //!
 //! ```toml
 //! redis-port = 0
@@ -16,7 +17,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use super::port::Port;
-use crate::config::{AerospikeConfig, RedisConfig, RedisVersion, ServerConfig};
+use crate::config::{RedisVersion, ServerConfig};
 use crate::latency::{Freeze, LatencyRules, ParseError, Rule};
 use crate::server::StartError;
 
@@ -41,8 +42,8 @@ pub struct Settings {
     /// The periodic freeze.
     #[serde(with = "as_text::one")]
     pub freeze: Option<FreezeSetting>,
-    /// Whether to wait without spinning.
-    pub no_spin: bool,
+    /// Whether waiting ends in a short spin.
+    pub spin: Option<bool>,
     /// Worker threads.
     pub workers: Option<usize>,
     /// Seeds everything that is drawn at random.
@@ -57,7 +58,7 @@ pub struct Settings {
     /// Aerospike build to be.
     pub build: Option<String>,
     /// Aerospike namespaces.
-    pub namespace: Option<Vec<String>>,
+    pub namespaces: Option<Vec<String>>,
     /// Whether to print statistics at the end.
     pub stats: bool,
 }
@@ -89,14 +90,14 @@ impl Settings {
             ports_file: self.ports_file.or(other.ports_file),
             latency: self.latency.or(other.latency),
             freeze: self.freeze.or(other.freeze),
-            no_spin: self.no_spin || other.no_spin,
+            spin: self.spin.or(other.spin),
             workers: self.workers.or(other.workers),
             seed: self.seed.or(other.seed),
             redis_version: self.redis_version.or(other.redis_version),
             node_name: self.node_name.or(other.node_name),
             cluster_name: self.cluster_name.or(other.cluster_name),
             build: self.build.or(other.build),
-            namespace: self.namespace.or(other.namespace),
+            namespaces: self.namespaces.or(other.namespaces),
             stats: self.stats || other.stats,
         }
     }
@@ -112,38 +113,26 @@ impl Settings {
             Some(_) => Port::Off,
             None => Port::Number(port),
         };
-        let base = ServerConfig::default();
-        let AerospikeConfig {
-            node_name,
-            cluster_name,
-            build,
-            namespaces,
-        } = base.aerospike;
-        let config = ServerConfig {
-            bind: self.bind.unwrap_or(base.bind),
+        let mut config = ServerConfig {
             redis_port: self.redis_port.unwrap_or(usual(REDIS_PORT)).number(),
             aerospike_port: self
                 .aerospike_port
                 .unwrap_or(usual(AEROSPIKE_PORT))
                 .number(),
             shared_port,
-            workers: self.workers.unwrap_or(base.workers),
-            seed: self.seed.unwrap_or(base.seed),
             latency: LatencyRules::new(self.latency.clone().unwrap_or_default())?,
             freeze: self.freeze.and_then(|setting| setting.0),
-            record_rows: false,
-            spin: !self.no_spin,
-            redis: RedisConfig {
-                version: self.redis_version.unwrap_or(base.redis.version),
-                ..base.redis
-            },
-            aerospike: AerospikeConfig {
-                node_name: self.node_name.clone().unwrap_or(node_name),
-                cluster_name: self.cluster_name.clone().unwrap_or(cluster_name),
-                build: self.build.clone().unwrap_or(build),
-                namespaces: self.namespace.clone().unwrap_or(namespaces),
-            },
+            ..ServerConfig::default()
         };
+        set(&mut config.bind, &self.bind);
+        set(&mut config.workers, &self.workers);
+        set(&mut config.seed, &self.seed);
+        set(&mut config.spin, &self.spin);
+        set(&mut config.redis.version, &self.redis_version);
+        set(&mut config.aerospike.node_name, &self.node_name);
+        set(&mut config.aerospike.cluster_name, &self.cluster_name);
+        set(&mut config.aerospike.build, &self.build);
+        set(&mut config.aerospike.namespaces, &self.namespaces);
         config.check()?;
         Ok(config)
     }
@@ -159,16 +148,22 @@ impl Settings {
             ports_file: given.ports_file.clone(),
             latency: Some(config.latency.rules().to_vec()),
             freeze: Some(FreezeSetting(config.freeze)),
-            no_spin: !config.spin,
+            spin: Some(config.spin),
             workers: Some(config.workers),
             seed: Some(config.seed),
             redis_version: Some(config.redis.version),
             node_name: Some(config.aerospike.node_name.clone()),
             cluster_name: Some(config.aerospike.cluster_name.clone()),
             build: Some(config.aerospike.build.clone()),
-            namespace: Some(config.aerospike.namespaces.clone()),
+            namespaces: Some(config.aerospike.namespaces.clone()),
             stats: given.stats,
         }
+    }
+}
+
+fn set<T: Clone>(setting: &mut T, given: &Option<T>) {
+    if let Some(given) = given {
+        setting.clone_from(given);
     }
 }
 
@@ -272,14 +267,14 @@ port = 4000
 ports-file = "/tmp/ports"
 latency = ["constant(1ms)", "redis.get@user:*=lognormal(p50=300us,p99=2ms)"]
 freeze = "every=2s,for=150ms,first=1s"
-no-spin = true
+spin = false
 workers = 2
 seed = 7
 redis-version = "7.0.15"
 node-name = "B7"
 cluster-name = "c"
 build = "6.0.0.1"
-namespace = ["a", "b"]
+namespaces = ["a", "b"]
 stats = true
 "#;
 
@@ -316,14 +311,14 @@ aerospike-port = 3000
 port = "off"
 latency = []
 freeze = "none"
-no-spin = false
+spin = true
 workers = 1
 seed = 0
 redis-version = "7.2.4"
 node-name = "A1"
 cluster-name = "lab"
 build = "8.1.2.0"
-namespace = ["test"]
+namespaces = ["test"]
 stats = false
 "#
         );

@@ -1,44 +1,139 @@
-//! The Aerospike wire protocol: frames, then messages by kind.
+//! The Aerospike wire protocol as a Community Edition 8.1 server answers it.
+//!
+//! | frame | answered by |
+//! |---|---|
+//! | info | [`info`]: text commands |
+//! | security | code 51, "security not supported"; the connection stays usable |
+//! | message | one record ([`read`], [`write`], [`remove`]), many ([`batch`]), or a query |
+//! | compressed message | code 25, "enterprise only", not executed |
+//! | traffic between data centres | the same |
+//!
+//! What a mock of this size does not do is answered by codes a client knows: scans and queries, bit
+//! and HyperLogLog operations, expressions and most collection operations get 16 ("unsupported
+//! feature"), user-defined functions 100 with the text of a server that cannot load the module. The
+//! connection stays usable after every one of these; only bad framing ends it, without a word.
+
+mod answer;
+mod batch;
+pub mod bins;
+mod cdt;
+mod filter;
+mod geo;
+mod info;
+mod modify;
+mod namespace;
+mod operation;
+mod plan;
+mod read;
+pub mod record;
+mod remove;
+mod replies;
+mod request;
+mod set;
+mod write;
+
+use std::ops::Range;
 
 use bytes::BytesMut;
+use kvlab_protocol::aerospike::admin::put_answer;
+use kvlab_protocol::aerospike::digest::Digest;
+use kvlab_protocol::aerospike::message::{Info2, MessageHeader, MessageView, put_header_only};
+use kvlab_protocol::aerospike::proto::{Frame as Proto, Kind, decode_frame, split_frame};
+use kvlab_protocol::aerospike::result_code::ResultCode;
 
+pub use namespace::Namespace;
+pub use operation::OPERATION_NAMES;
+pub use set::{Set, Sets};
+
+use self::answer::{Outcome, put_frame};
+use self::bins::Bins;
+use self::operation::Operation;
+use self::record::{Moment, TtlRules};
+use self::request::{Parts, Request};
 use crate::config::ServerConfig;
 use crate::dialect::{Context, Flow, Frame, Refusal};
-use crate::exchange::{Class, Exchange, Protocol};
+use crate::exchange::{Exchange, Protocol};
 use crate::shared::Shared;
-
-/// Operation names by ordinal.
-pub static OPERATION_NAMES: &[&str] = &["unknown"];
 
 /// Namespaces and state of the Aerospike side, shared by all workers.
 #[derive(Debug)]
-pub struct State {}
+pub struct State {
+    namespaces: Vec<Namespace>,
+    /// Indexes and modules that were registered.
+    catalog: info::Catalog,
+}
 
 impl State {
     /// Empty namespaces for a server with `config`.
     #[must_use]
-    pub fn new(_config: &ServerConfig) -> Self {
-        Self {}
+    pub fn new(config: &ServerConfig) -> Self {
+        let ttl = TtlRules {
+            default_ttl: config.aerospike.default_ttl_s,
+            nsup_period: config.aerospike.nsup_period_s,
+        };
+        let names = config.aerospike.namespaces.iter();
+        Self {
+            namespaces: names
+                .map(|name| Namespace::new(name, config.seed, ttl))
+                .collect(),
+            catalog: info::Catalog::default(),
+        }
+    }
+
+    /// The namespace called `name`.
+    #[must_use]
+    pub fn namespace(&self, name: &[u8]) -> Option<&Namespace> {
+        self.namespaces
+            .iter()
+            .find(|namespace| namespace.name().as_bytes() == name)
+    }
+
+    /// All namespaces.
+    #[must_use]
+    pub fn namespaces(&self) -> &[Namespace] {
+        &self.namespaces
     }
 }
 
 /// One Aerospike connection.
 #[derive(Debug)]
-pub struct Connection {}
+pub struct Connection {
+    /// What the message executed last was.
+    operation: Operation,
+    /// Where its digest lies in its frame.
+    digest_at: Range<usize>,
+    /// Room for the bins of a record while operations run on them.
+    scratch: Bins,
+    /// Whether the client has told its name.
+    has_user_agent: bool,
+}
+
+/// Room for bins that grew beyond this is given back after the message.
+const KEEP_SCRATCH: usize = 64 * 1024;
 
 impl Connection {
     /// A connection that has sent nothing yet.
     #[must_use]
     pub fn new(_shared: &Shared) -> Self {
-        Self {}
+        Self {
+            operation: Operation::Unknown,
+            digest_at: 0..0,
+            scratch: Bins::default(),
+            has_user_agent: false,
+        }
     }
 
     /// The next message at the front of `buf`.
     ///
     /// # Errors
     /// When the framing is wrong.
-    pub fn decode(&mut self, _buf: &[u8]) -> Result<Option<Frame>, Refusal> {
-        Err(Refusal::Silent)
+    #[inline]
+    pub fn decode(&mut self, buf: &[u8]) -> Result<Option<Frame>, Refusal> {
+        match decode_frame(buf) {
+            Ok(Some((_, len))) => Ok(Some(Frame { len, empty: false })),
+            Ok(None) => Ok(None),
+            Err(_) => Err(Refusal::Silent),
+        }
     }
 
     /// Looks again at a message that was held.
@@ -49,30 +144,116 @@ impl Connection {
         }
     }
 
-    /// The current message as rules see it.
+    /// The message executed last as rules see it.
     #[must_use]
-    pub fn describe<'a>(&'a self, _frame: &'a [u8]) -> Exchange<'a> {
+    pub fn describe<'a>(&'a self, frame: &'a [u8]) -> Exchange<'a> {
         Exchange {
             protocol: Protocol::Aerospike,
-            command: "unknown",
-            class: Class::Admin,
-            key: &[],
+            command: self.operation.name(),
+            class: self.operation.class(),
+            key: frame.get(self.digest_at.clone()).unwrap_or_default(),
         }
     }
 
-    /// Ordinal of the current message's operation.
+    /// Ordinal of the last message's operation.
     #[must_use]
     pub fn ordinal(&self) -> u16 {
-        0
+        self.operation.ordinal()
     }
 
-    /// Runs the current message.
-    pub fn execute(
-        &mut self,
-        _frame: &[u8],
-        _context: &mut Context<'_>,
-        _out: &mut BytesMut,
-    ) -> Flow {
-        Flow::Close
+    /// Runs the message in `frame`.
+    pub fn execute(&mut self, frame: &[u8], context: &mut Context<'_>, out: &mut BytesMut) -> Flow {
+        self.operation = Operation::Unknown;
+        self.digest_at = 0..0;
+        // The frame was decoded before, so it splits.
+        let Ok(Some(Proto { header, body, .. })) = split_frame(frame) else {
+            return Flow::Close;
+        };
+        match header.kind {
+            Kind::Info => {
+                self.operation = Operation::Info;
+                info::answer(body, &mut self.has_user_agent, context, out);
+            }
+            Kind::Security => {
+                self.operation = Operation::Security;
+                put_answer(ResultCode::SecurityNotSupported, out);
+            }
+            Kind::Message => self.message(frame, body, context, out),
+            Kind::Compressed | Kind::Xdr => put_error(ResultCode::EnterpriseOnly, out),
+        }
+        Flow::Done
     }
+
+    #[inline]
+    fn message(
+        &mut self,
+        frame: &[u8],
+        body: &[u8],
+        context: &mut Context<'_>,
+        out: &mut BytesMut,
+    ) {
+        let view = match MessageView::parse(body) {
+            Ok(view) => view,
+            Err(error) => return put_error(error.result_code(), out),
+        };
+        let parts = Parts::of(view.fields());
+        self.operation = Operation::of(&view, &parts);
+        let state = &context.shared.aerospike;
+        let now = Moment::new(context.shared.unix_nanos(context.now));
+        if self.operation == Operation::Batch {
+            for namespace in state.namespaces() {
+                namespace.maintain(now);
+            }
+            batch::answer(state, &parts, now, &mut self.scratch, out);
+        } else {
+            let Some(namespace) = parts.namespace.and_then(|name| state.namespace(name)) else {
+                return put_error(ResultCode::Namespace, out);
+            };
+            let Some(digest) = parts.digest else {
+                return put_error(ResultCode::Unsupported, out);
+            };
+            let Ok(digest) = <&Digest>::try_from(digest) else {
+                return put_error(ResultCode::Parameter, out);
+            };
+            self.digest_at = place_of(digest, frame);
+            namespace.maintain(now);
+            let request = Request::of_message(&view, &parts, digest);
+            let scratch = &mut self.scratch;
+            put_frame(out, |out| run(namespace, &request, now, scratch, out));
+        }
+        self.scratch.shrink(KEEP_SCRATCH);
+    }
+}
+
+/// Where in `frame` the digest lies that was borrowed from it.
+fn place_of(digest: &Digest, frame: &[u8]) -> Range<usize> {
+    let at = digest.as_ptr().addr() - frame.as_ptr().addr();
+    at..at + digest.len()
+}
+
+/// Executes one record operation.
+#[inline]
+fn run(
+    namespace: &Namespace,
+    request: &Request<'_>,
+    now: Moment,
+    scratch: &mut Bins,
+    out: &mut BytesMut,
+) -> Outcome {
+    if let Err(code) = request.check() {
+        return Outcome::bare(code);
+    }
+    if let Some(udf) = request.udf {
+        return remove::call_function(namespace, request, udf, now, out);
+    }
+    match (request.writes(), request.info2.contains(Info2::DELETE)) {
+        (false, _) => read::read(namespace, request, now, out),
+        (true, true) => remove::remove(namespace, request, now),
+        (true, false) => write::write(namespace, request, now, scratch, out),
+    }
+}
+
+/// Writes an answer that is a result code alone.
+fn put_error(code: ResultCode, out: &mut BytesMut) {
+    put_header_only(out, &MessageHeader::answer(code));
 }

@@ -1,0 +1,9 @@
+//! Front ends: command lines in, [`Settings`](crate::Settings) out, and a run with its reports.
+//!
+//! A front end holds no logic of the load: it translates options, opens the outputs, runs the
+//! engine and maps the end of the run to an exit status.
+
+mod exit;
+pub mod native;
+
+pub use exit::ExitStatus;

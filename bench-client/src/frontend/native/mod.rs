@@ -1,0 +1,74 @@
+//! The native front end: `kvlab bench URL …` and the program `kvlab-bench`.
+//!
+//! Options as typed ([`BenchArgs`]) become [`Settings`]; [`run`] opens the outputs, runs the load
+//! with a line each second on stderr and a summary at the end, and says how it ended. Results go
+//! to stdout, everything else to stderr; where one of the machine-readable outputs takes stdout
+//! (`-`), the summary for people goes to stderr.
+
+mod addresses;
+mod data;
+mod load;
+mod operations;
+mod output;
+mod quantity;
+mod session;
+mod signal;
+mod sinks;
+mod url;
+mod usage;
+
+pub use addresses::Addresses;
+pub use data::{ContentArg, DataArgs, KeyRange};
+pub use load::{ArrivalsArg, LoadArgs, PipelineModeArg};
+pub use operations::{MixArg, OperationArgs, Ratio};
+pub use output::{ErrorLimit, OutputArgs};
+pub use session::run;
+pub use url::{Place, TargetUrl};
+pub use usage::UsageError;
+
+use clap::Args;
+
+use crate::settings::Settings;
+
+/// Options of `kvlab bench`, as typed.
+#[derive(Args, Clone, Debug)]
+pub struct BenchArgs {
+    /// Server: redis://[user:password@]host[:port][/database] or
+    /// aerospike://[user:password@]host[:port][/namespace[/set]]
+    #[arg(value_name = "URL")]
+    pub url: TargetUrl,
+
+    /// How hard, and for how long.
+    #[command(flatten)]
+    pub load: LoadArgs,
+
+    /// What is sent.
+    #[command(flatten)]
+    pub operations: OperationArgs,
+
+    /// Keys and values.
+    #[command(flatten)]
+    pub data: DataArgs,
+
+    /// Outputs.
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+impl BenchArgs {
+    /// The settings that the options describe, for a host with these addresses.
+    ///
+    /// # Errors
+    /// Names the option, or the pair of options, that makes no sense.
+    pub fn settings(&self, addresses: &Addresses) -> Result<Settings, UsageError> {
+        let mut settings = Settings::new(self.operations.target(&self.url, addresses)?);
+        self.load.apply(&mut settings)?;
+        self.operations.apply(&mut settings);
+        self.data.apply(&mut settings);
+        settings.check()?;
+        Ok(settings)
+    }
+}
+
+#[cfg(test)]
+mod tests;

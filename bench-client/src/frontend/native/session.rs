@@ -1,0 +1,190 @@
+//! One run of the native front end, from the options to the exit status.
+
+use std::io::{self, IsTerminal, Write};
+
+use kvlab_timing::{Clock, WallClock};
+
+use super::signal::SignalWatch;
+use super::sinks::{Failures, OpenError, Opened, Sinks};
+use super::{Addresses, BenchArgs};
+use crate::engine::{Control, RunError, run as run_engine};
+use crate::frontend::ExitStatus;
+use crate::host::{self, Host};
+use crate::record::{Notice, Summary};
+use crate::report::Head;
+use crate::settings::Settings;
+
+/// Runs the load that the options describe.
+///
+/// Results go to `stdout`; the line per second, notes and errors go to `stderr`. SIGINT and
+/// SIGTERM are taken over while it runs: the first ends the load and the summary of what was
+/// measured is printed, the second ends the process.
+pub fn run(args: &BenchArgs, stdout: &mut dyn Write, stderr: &mut dyn Write) -> ExitStatus {
+    match prepare(args) {
+        Ok(prepared) => prepared.run(args, stdout, stderr),
+        Err(refusal) => refusal.tell(stderr),
+    }
+}
+
+/// Why a run did not come about, or has no result.
+struct Refusal {
+    status: ExitStatus,
+    text: String,
+}
+
+impl Refusal {
+    fn new(status: ExitStatus, text: impl ToString) -> Self {
+        Self {
+            status,
+            text: text.to_string(),
+        }
+    }
+
+    fn tell(&self, stderr: &mut dyn Write) -> ExitStatus {
+        // Where stderr is closed nobody wants to know.
+        let _ = writeln!(stderr, "error: {}", self.text);
+        self.status
+    }
+}
+
+/// All that can fail without a server is done.
+struct Prepared {
+    settings: Settings,
+    opened: Opened,
+}
+
+fn prepare(args: &BenchArgs) -> Result<Prepared, Refusal> {
+    let usage = |error: &dyn ToString| Refusal::new(ExitStatus::Usage, error.to_string());
+    let settings = resolve(args)?;
+    // Each connection is a file; some are open already, and each thread opens a few of its own.
+    let files = u64::from(settings.connections.get())
+        .saturating_add(u64::from(settings.threads.get()) * FILES_PER_THREAD)
+        .saturating_add(FILES_OF_PROCESS);
+    host::make_room_for_files(files).map_err(|limit| {
+        usage(&format_args!(
+            "--connections: {} connections need {files} open files, the limit is {limit} (ulimit -n)",
+            settings.connections
+        ))
+    })?;
+    let opened = Opened::create(&args.output).map_err(|error| {
+        let status = match error {
+            OpenError::Usage(_) => ExitStatus::Usage,
+            OpenError::File { .. } => ExitStatus::Failed,
+        };
+        Refusal::new(status, error)
+    })?;
+    Ok(Prepared { settings, opened })
+}
+
+fn resolve(args: &BenchArgs) -> Result<Settings, Refusal> {
+    let usage = |error: &dyn ToString| Refusal::new(ExitStatus::Usage, error.to_string());
+    // The options are checked before the name of the host is looked up.
+    let nowhere = Addresses::one(([0, 0, 0, 0], args.url.port).into());
+    let settings = args.settings(&nowhere).map_err(|error| usage(&error))?;
+    let (host, port) = (&args.url.host, args.url.port);
+    let addresses = Addresses::lookup(host, port, settings.connect_timeout).map_err(|error| {
+        Refusal::new(
+            ExitStatus::NoConnection,
+            format_args!("cannot find the host {host:?}: {error}"),
+        )
+    })?;
+    args.settings(&addresses).map_err(|error| usage(&error))
+}
+
+impl Prepared {
+    fn run(self, args: &BenchArgs, stdout: &mut dyn Write, stderr: &mut dyn Write) -> ExitStatus {
+        let head = Head {
+            program: concat!("kvlab ", env!("CARGO_PKG_VERSION")).to_owned(),
+            target: args.url.to_string(),
+            settings: self.settings,
+            host: Host::read(),
+            wall: WallClock::real(Clock::real()),
+        };
+        let control = Control::new();
+        let _watch = match SignalWatch::start(control.clone()) {
+            Ok(watch) => watch,
+            Err(error) => {
+                let text = format_args!("cannot watch for signals: {error}");
+                return Refusal::new(ExitStatus::Failed, text).tell(stderr);
+            }
+        };
+        let text_to_stdout = !self.opened.takes_stdout();
+        let mut sinks = Sinks::machine(self.opened, &mut *stdout, &head, &control);
+        if !args.output.quiet {
+            sinks.live(&mut *stderr, io::stderr().is_terminal());
+        }
+        let summary = match run_engine(&head.settings, &control, &mut sinks) {
+            Ok(result) => result.summary,
+            Err(error) => {
+                drop(sinks);
+                return refusal(&error).tell(stderr);
+            }
+        };
+        let mut failures = sinks.finish(&summary);
+        if !failures.reader_gone {
+            if text_to_stdout {
+                failures.print("stdout", stdout, head, &summary);
+            } else {
+                failures.print("stderr", stderr, head, &summary);
+            }
+        }
+        conclude(args, &summary, &failures, stderr)
+    }
+}
+
+/// What an engine without a result means for the shell.
+fn refusal(error: &RunError) -> Refusal {
+    let status = match error {
+        RunError::Settings(_) => ExitStatus::Usage,
+        RunError::NoConnection { .. } | RunError::HandshakeRefused { .. } => {
+            ExitStatus::NoConnection
+        }
+        RunError::LoginRefused { .. } => ExitStatus::LoginRefused,
+        RunError::Stopped => ExitStatus::Interrupted,
+        RunError::Worker(_) => ExitStatus::Failed,
+    };
+    Refusal::new(status, error)
+}
+
+/// Says on stderr what went wrong, and gives the status of the gravest of it.
+fn conclude(
+    args: &BenchArgs,
+    summary: &Summary,
+    failures: &Failures,
+    stderr: &mut dyn Write,
+) -> ExitStatus {
+    let mut status = ExitStatus::Done;
+    for message in &failures.messages {
+        status = Refusal::new(ExitStatus::Failed, message).tell(stderr);
+    }
+    if failures.reader_gone {
+        return status;
+    }
+    let outcomes = summary.tally.outcomes();
+    if args.output.error_limit().is_exceeded(&outcomes) {
+        let text = format_args!(
+            "{} of {} requests failed, more than --max-errors allows",
+            outcomes.failed(),
+            outcomes.total()
+        );
+        status = Refusal::new(ExitStatus::TooManyErrors, text).tell(stderr);
+    }
+    for notice in &summary.notices {
+        if let Notice::ServerLost(loss) = notice {
+            let text = format_args!(
+                "the connection to {} was lost: {}; the results cover what was measured before",
+                loss.address, loss.error
+            );
+            status = Refusal::new(ExitStatus::NoConnection, text).tell(stderr);
+        }
+    }
+    if summary.interrupted {
+        status = ExitStatus::Interrupted;
+    }
+    status
+}
+
+/// Open files of a thread beside its connections: runtime, timer, wake-up.
+const FILES_PER_THREAD: u64 = 8;
+/// Open files of the process: the standard streams, the outputs, the signals.
+const FILES_OF_PROCESS: u64 = 32;

@@ -1,0 +1,246 @@
+//! What option lines become, and which lines are refused with which words.
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use clap::Parser;
+use kvlab_timing::Rate;
+
+use super::*;
+use crate::settings::{
+    AerospikeTarget, AerospikeVerb, Arrivals, KeyPattern, Load, MixOrder, PipelineMode,
+    RedisTarget, RespVersion, SizeDistribution, Stop, Target,
+};
+
+#[derive(Debug, Parser)]
+struct Line {
+    #[command(flatten)]
+    bench: BenchArgs,
+}
+
+fn parse(line: &str) -> Result<BenchArgs, clap::Error> {
+    let words = std::iter::once("bench").chain(line.split('|'));
+    Line::try_parse_from(words).map(|line| line.bench)
+}
+
+fn settings(line: &str) -> Result<Settings, UsageError> {
+    let addresses = Addresses::one("127.0.0.1:7".parse().unwrap());
+    parse(line).unwrap().settings(&addresses)
+}
+
+fn redis(line: &str) -> RedisTarget {
+    match settings(line).unwrap().target {
+        Target::Redis(target) => target,
+        Target::Aerospike(_) => panic!("{line} is not for RESP"),
+    }
+}
+
+fn aerospike(line: &str) -> AerospikeTarget {
+    match settings(line).unwrap().target {
+        Target::Aerospike(target) => target,
+        Target::Redis(_) => panic!("{line} is not for Aerospike"),
+    }
+}
+
+#[test]
+fn a_bare_url_runs_fifty_connections_closed_for_ten_seconds() {
+    let settings = settings("redis://h").unwrap();
+    assert_eq!(settings.threads.get(), 1);
+    assert_eq!(settings.connections.get(), 50);
+    assert_eq!(settings.pipeline.depth.get(), 1);
+    assert_eq!(settings.load, Load::Closed);
+    let stop = Stop {
+        duration: Some(Duration::from_secs(10)),
+        requests: None,
+    };
+    assert_eq!(settings.stop, stop);
+    assert_eq!(settings.warmup, Duration::ZERO);
+    assert_eq!(settings.keys.count.get(), 10_000);
+    assert_eq!(settings.keys.pattern, KeyPattern::Uniform);
+    assert_eq!(settings.values.size, SizeDistribution::Fixed(32));
+    assert_eq!(settings.seed, 1);
+    assert_eq!(settings.timeout, Duration::from_secs(5));
+    let names: Vec<_> = settings
+        .target
+        .classes()
+        .into_iter()
+        .map(|class| (class.name, class.weight))
+        .collect();
+    assert_eq!(names, [("SET".to_owned(), 1), ("GET".to_owned(), 10)]);
+}
+
+#[test]
+fn every_option_of_the_load_arrives() {
+    let settings = settings(
+        "redis://h|--threads=2|--connections=8|--pipeline=16|--pipeline-mode=batch|--rate=2.5k|\
+         --arrivals=poisson|--duration=3s|--requests=1M|--warmup=500ms|--timeout=250ms|\
+         --connect-timeout=2s|--keys=100-199|--key-prefix=k|--key-pattern=zipf(1.1)|\
+         --value-size=10-20|--seed=42|--mix=cycle|--ratio=0:1",
+    )
+    .unwrap();
+    assert_eq!(settings.threads.get(), 2);
+    assert_eq!(settings.connections.get(), 8);
+    assert_eq!(settings.pipeline.depth.get(), 16);
+    assert_eq!(settings.pipeline.mode, PipelineMode::Batch);
+    let open = Load::Open {
+        rate: Rate::per_second(2_500).unwrap(),
+        arrivals: Arrivals::Poisson,
+    };
+    assert_eq!(settings.load, open);
+    let stop = Stop {
+        duration: Some(Duration::from_secs(3)),
+        requests: Some(1_000_000),
+    };
+    assert_eq!(settings.stop, stop);
+    assert_eq!(settings.warmup, Duration::from_millis(500));
+    assert_eq!(settings.timeout, Duration::from_millis(250));
+    assert_eq!(settings.connect_timeout, Duration::from_secs(2));
+    assert_eq!((settings.keys.first, settings.keys.count.get()), (100, 100));
+    assert_eq!(settings.keys.prefix, "k");
+    assert_eq!(settings.keys.pattern, KeyPattern::Zipf { exponent: 1.1 });
+    let size = SizeDistribution::Uniform {
+        least: 10,
+        most: 20,
+    };
+    assert_eq!(settings.values.size, size);
+    assert_eq!(settings.seed, 42);
+    assert_eq!(settings.mix, MixOrder::Cycle);
+    assert_eq!(settings.target.classes().len(), 1);
+}
+
+#[test]
+fn a_number_of_requests_needs_no_duration() {
+    let stop = settings("redis://h|--requests=10").unwrap().stop;
+    let expected = Stop {
+        duration: None,
+        requests: Some(10),
+    };
+    assert_eq!(stop, expected);
+}
+
+#[test]
+fn more_threads_bring_their_connections() {
+    let settings = settings("redis://h|--threads=60").unwrap();
+    assert_eq!(settings.connections.get(), 60);
+}
+
+#[test]
+fn redis_target_comes_from_url_and_commands() {
+    let target = redis("redis://joe:pw@h:1/3|--resp=3|--command=3:INCR __key__|--command=PING");
+    assert_eq!(target.user.as_deref(), Some("joe"));
+    assert_eq!(target.password.as_deref(), Some("pw"));
+    assert_eq!(target.database, 3);
+    assert_eq!(target.version, RespVersion::Three);
+    let operations: Vec<_> = target
+        .operations
+        .iter()
+        .map(|operation| (operation.name.as_str(), operation.weight))
+        .collect();
+    assert_eq!(operations, [("INCR", 3), ("PING", 1)]);
+    assert_eq!(
+        target.operations[0].arguments,
+        [b"INCR".to_vec(), b"__key__".to_vec()]
+    );
+}
+
+#[test]
+fn aerospike_target_comes_from_url_and_operations() {
+    let target = aerospike(
+        "aerospike://h/ns/people|--operation=9:get,1:put|--operation=batch-read(5)|--bin=v|\
+         --ttl=60|--send-key|--retries=2",
+    );
+    assert_eq!(
+        (target.namespace.as_str(), target.set.as_str()),
+        ("ns", "people")
+    );
+    assert_eq!((target.bin.as_str(), target.ttl), ("v", 60));
+    assert!(target.send_key);
+    assert_eq!(target.retries.most, 2);
+    let operations: Vec<_> = target
+        .operations
+        .iter()
+        .map(|operation| (operation.verb, operation.weight))
+        .collect();
+    let five = NonZeroU32::new(5).unwrap();
+    let expected = [
+        (AerospikeVerb::Get, 9),
+        (AerospikeVerb::Put, 1),
+        (AerospikeVerb::BatchRead(five), 1),
+    ];
+    assert_eq!(operations, expected);
+}
+
+#[test]
+fn senseless_combinations_name_the_option() {
+    let table = [
+        ("redis://h|--arrivals=poisson", "--arrivals"),
+        ("redis://h|--threads=3|--connections=2", "--connections"),
+        ("redis://h|--requests=0", "--requests"),
+        ("redis://h|--pipeline=65537", "--pipeline"),
+        ("redis://h|--operation=get", "--operation"),
+        ("redis://h|--ttl=1", "--ttl"),
+        ("redis://h|--ratio=1:1|--command=PING", "--ratio"),
+        (
+            "redis://h|--command=0:PING",
+            "--ratio, --command, --operation",
+        ),
+        ("redis://h|--command=GET \"x", "--command"),
+        ("redis://h|--key-pattern=zipf(0)", "--keys, --key-pattern"),
+        ("redis://h|--value-size=20-10", "--value-size"),
+        ("aerospike://h|--command=PING", "--command"),
+        ("aerospike://h|--resp=3", "--resp"),
+        ("aerospike://h|--pipeline=2", "--pipeline"),
+        ("aerospike://h|--operation=scan", "--operation"),
+        ("aerospike://h|--bin=a-name-of-16-byte", "--bin"),
+    ];
+    for (line, option) in table {
+        let error = settings(line).unwrap_err();
+        assert_eq!(error.option, option, "{line}");
+    }
+}
+
+#[test]
+fn usage_errors_say_what_was_expected_and_found() {
+    let error = settings("redis://h|--threads=3|--connections=2").unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "--connections: expected at least as many as --threads (3), found 2"
+    );
+    let error = settings("aerospike://h|--operation=scan").unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "--operation: expected put, get, exists, remove, touch, operate or batch-read(N), \
+         found scan"
+    );
+}
+
+#[test]
+fn single_values_are_refused_by_the_parser() {
+    for line in [
+        "",
+        "localhost",
+        "redis://h|--threads=0",
+        "redis://h|--rate=0",
+        "redis://h|--rate=20M",
+        "redis://h|--duration=10",
+        "redis://h|--duration=0s",
+        "redis://h|--resp=4",
+        "redis://h|--max-errors=x",
+        "redis://h|--pipeline-mode=slide",
+        "redis://h|--no-such-option",
+    ] {
+        let error = parse(line).unwrap_err();
+        assert_eq!(error.exit_code(), 2, "{line}");
+    }
+}
+
+#[test]
+fn one_stdout_serves_one_output() {
+    let clash = parse("redis://h|--json=-|--csv=-").unwrap();
+    let error = clash.output.destinations().unwrap_err();
+    assert_eq!(error.option, "--json, --csv, --hdr-log");
+    let clash = parse("redis://h|--json=a|--hdr-log=a").unwrap();
+    assert!(clash.output.destinations().is_err());
+    let fine = parse("redis://h|--json=a|--hdr-log=b|--csv=-").unwrap();
+    assert!(fine.output.destinations().is_ok());
+}

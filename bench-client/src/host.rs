@@ -1,0 +1,149 @@
+//! The machine a run took place on: recorded with each result, because a number without its
+//! machine says little, and warned about where the machine is known to spoil numbers.
+
+use std::fs;
+use std::num::NonZeroUsize;
+use std::thread::available_parallelism;
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use serde::Serialize;
+
+/// What is known of the machine. Facts that cannot be read are left out.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Host {
+    /// Operating system and release of its kernel.
+    pub kernel: Option<String>,
+    /// Name of the processor.
+    pub processor: Option<String>,
+    /// Cores this process may use.
+    pub cores: usize,
+    /// Frequency governor of the first core.
+    pub governor: Option<String>,
+    /// Clock source of the kernel.
+    pub clock_source: Option<String>,
+    /// Runnable tasks on average over the minute before the run.
+    pub load_1_minute: Option<f64>,
+}
+
+impl Host {
+    /// Reads the facts from the kernel's files.
+    #[must_use]
+    pub fn read() -> Self {
+        let load = line("/proc/loadavg");
+        Self {
+            kernel: line("/proc/sys/kernel/osrelease").map(|release| format!("Linux {release}")),
+            processor: processor(),
+            cores: available_parallelism().map_or(1, NonZeroUsize::get),
+            governor: line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+            clock_source: line("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
+            load_1_minute: load.and_then(|load| load.split(' ').next()?.parse().ok()),
+        }
+    }
+
+    /// What may spoil the numbers of a client with this many threads on this machine.
+    #[must_use]
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "a machine has far fewer cores than 2^52"
+    )]
+    pub fn warnings(&self, threads: u32) -> Vec<String> {
+        let mut warnings = Vec::new();
+        if usize::try_from(threads).is_ok_and(|threads| threads > self.cores) {
+            warnings.push(format!(
+                "{threads} threads share {} cores: they measure each other's waits",
+                self.cores
+            ));
+        }
+        if let Some(load) = self.load_1_minute.filter(|load| *load > self.cores as f64) {
+            warnings.push(format!(
+                "the machine was busy before the run: {load} runnable tasks on {} cores",
+                self.cores
+            ));
+        }
+        if self.governor.as_deref() == Some("powersave") {
+            warnings.push("the frequency governor is powersave: latencies vary with load".into());
+        }
+        if let Some(slow @ ("hpet" | "acpi_pm")) = self.clock_source.as_deref() {
+            warnings.push(format!(
+                "the clock source is {slow}: reading the clock takes microseconds"
+            ));
+        }
+        warnings
+    }
+}
+
+/// Makes room for this many open files, within the hard limit.
+///
+/// # Errors
+/// The limit that stands in the way.
+pub fn make_room_for_files(wanted: u64) -> Result<(), u64> {
+    let limit = getrlimit(Resource::Nofile);
+    let Some(current) = limit.current.filter(|current| *current < wanted) else {
+        return Ok(());
+    };
+    if let Some(maximum) = limit.maximum.filter(|maximum| *maximum < wanted) {
+        return Err(maximum);
+    }
+    let raised = Rlimit {
+        current: Some(wanted),
+        ..limit
+    };
+    setrlimit(Resource::Nofile, raised).map_err(|_| current)
+}
+
+/// The first line of a file.
+fn line(path: &str) -> Option<String> {
+    let text = fs::read_to_string(path).ok()?;
+    let line = text.lines().next()?.trim();
+    (!line.is_empty()).then(|| line.to_owned())
+}
+
+fn processor() -> Option<String> {
+    let text = fs::read_to_string("/proc/cpuinfo").ok()?;
+    let line = text.lines().find(|line| line.starts_with("model name"))?;
+    line.split_once(':').map(|(_, name)| name.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quiet_machine_gives_no_warning() {
+        let host = Host {
+            cores: 2,
+            governor: Some("performance".into()),
+            clock_source: Some("tsc".into()),
+            load_1_minute: Some(2.0),
+            ..Host::default()
+        };
+        assert_eq!(host.warnings(2), Vec::<String>::new());
+    }
+
+    #[test]
+    fn each_fault_of_a_machine_is_named() {
+        let host = Host {
+            cores: 2,
+            governor: Some("powersave".into()),
+            clock_source: Some("hpet".into()),
+            load_1_minute: Some(2.5),
+            ..Host::default()
+        };
+        let warnings = host.warnings(3);
+        assert_eq!(warnings.len(), 4);
+        for (warning, word) in warnings
+            .iter()
+            .zip(["threads", "busy", "powersave", "hpet"])
+        {
+            assert!(warning.contains(word), "{warning}");
+        }
+    }
+
+    #[test]
+    fn limit_of_files_is_kept_when_it_suffices_and_named_when_it_cannot() {
+        assert_eq!(make_room_for_files(1), Ok(()));
+        if let Some(maximum) = getrlimit(Resource::Nofile).maximum {
+            assert_eq!(make_room_for_files(maximum + 1), Err(maximum));
+        }
+    }
+}

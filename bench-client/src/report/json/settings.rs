@@ -1,0 +1,137 @@
+//! The settings of a run as JSON: what would have to be typed to repeat it.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::report::{Head, nanos};
+use crate::settings::{
+    Arrivals, ClassSpec, Content, KeyPattern, Load, MixOrder, PipelineMode, SizeDistribution,
+};
+
+#[derive(Serialize)]
+pub(super) struct Settings<'a> {
+    target: &'a str,
+    threads: u32,
+    connections: u32,
+    pipeline: u32,
+    pipeline_mode: &'static str,
+    rate_per_second: Option<f64>,
+    arrivals: Option<&'static str>,
+    duration_ns: Option<u64>,
+    requests: Option<u64>,
+    warmup_ns: u64,
+    timeout_ns: u64,
+    operations: Vec<Operation>,
+    mix: &'static str,
+    keys: Keys<'a>,
+    values: Values,
+    seed: u64,
+}
+
+#[derive(Serialize)]
+struct Operation {
+    name: String,
+    weight: u32,
+}
+
+#[derive(Serialize)]
+struct Keys<'a> {
+    prefix: &'a str,
+    first: u64,
+    count: u64,
+    pattern: Value,
+}
+
+#[derive(Serialize)]
+struct Values {
+    size_bytes: Value,
+    content: &'static str,
+}
+
+impl<'a> Settings<'a> {
+    pub(super) fn of(head: &'a Head) -> Self {
+        let settings = &head.settings;
+        let (rate, arrivals) = match settings.load {
+            Load::Closed => (None, None),
+            Load::Open { rate, arrivals } => (Some(rate.as_f64()), Some(arrivals)),
+        };
+        let classes = settings.target.classes().into_iter();
+        Self {
+            target: &head.target,
+            threads: settings.threads.get(),
+            connections: settings.connections.get(),
+            pipeline: settings.pipeline.depth.get(),
+            pipeline_mode: match settings.pipeline.mode {
+                PipelineMode::Window => "window",
+                PipelineMode::Batch => "batch",
+            },
+            rate_per_second: rate,
+            arrivals: arrivals.map(|arrivals| match arrivals {
+                Arrivals::Uniform => "uniform",
+                Arrivals::Poisson => "poisson",
+            }),
+            duration_ns: settings.stop.duration.map(nanos),
+            requests: settings.stop.requests,
+            warmup_ns: nanos(settings.warmup),
+            timeout_ns: nanos(settings.timeout),
+            operations: classes
+                .map(|ClassSpec { name, weight, .. }| Operation { name, weight })
+                .collect(),
+            mix: match settings.mix {
+                MixOrder::Random => "random",
+                MixOrder::Cycle => "cycle",
+            },
+            keys: Keys {
+                prefix: &settings.keys.prefix,
+                first: settings.keys.first,
+                count: settings.keys.count.get(),
+                pattern: pattern(settings.keys.pattern),
+            },
+            values: Values {
+                size_bytes: size(&settings.values.size),
+                content: match settings.values.content {
+                    Content::Random => "random",
+                    Content::Text => "text",
+                    Content::Fill(_) => "fill",
+                },
+            },
+            seed: settings.seed,
+        }
+    }
+}
+
+fn pattern(pattern: KeyPattern) -> Value {
+    match pattern {
+        KeyPattern::Sequential => json!({ "name": "sequential" }),
+        KeyPattern::Uniform => json!({ "name": "uniform" }),
+        KeyPattern::Parallel => json!({ "name": "parallel" }),
+        KeyPattern::Zipf { exponent } => json!({ "name": "zipf", "exponent": exponent }),
+        KeyPattern::Gaussian { mean, deviation } => {
+            json!({ "name": "gaussian", "mean": mean, "deviation": deviation })
+        }
+        KeyPattern::HotSet { keys, operations } => {
+            json!({ "name": "hot", "keys": keys, "operations": operations })
+        }
+    }
+}
+
+fn size(size: &SizeDistribution) -> Value {
+    match size {
+        SizeDistribution::Fixed(size) => json!({ "name": "fixed", "size": size }),
+        SizeDistribution::Uniform { least, most } => {
+            json!({ "name": "uniform", "least": least, "most": most })
+        }
+        SizeDistribution::Weighted(list) => {
+            let sizes: Vec<Value> = list
+                .iter()
+                .map(|(size, weight)| json!({ "size": size, "weight": weight }))
+                .collect();
+            json!({ "name": "weighted", "sizes": sizes })
+        }
+        SizeDistribution::Lognormal {
+            median,
+            sigma,
+            most,
+        } => json!({ "name": "lognormal", "median": median, "sigma": sigma, "most": most }),
+    }
+}

@@ -1,0 +1,105 @@
+//! Batches: many record operations in one message.
+//!
+//! Rows run in order, each atomically and none together with another. Their answers lie one behind
+//! the other in frames of up to 128 KiB, each with its row's index; a last message in a frame of its
+//! own ends them. A batch that does not hold together (no rows, fewer rows than announced, a first
+//! row that repeats, a row without a known namespace) is answered by the last message alone.
+//!
+//! A row's error other than "not found" and "filtered out" does one of three things: with the flag
+//! "respond to all" nothing, with the flag "report the error row" it also becomes the code of the
+//! last message, without either it is the code of the last message and no row is answered at all.
+
+use bytes::BytesMut;
+use kvlab_protocol::aerospike::BatchFlags;
+use kvlab_protocol::aerospike::batch::BatchView;
+use kvlab_protocol::aerospike::message::put_header_only;
+use kvlab_protocol::aerospike::proto::{FrameStart, Kind, begin_frame, finish_frame};
+use kvlab_protocol::aerospike::result_code::ResultCode;
+
+use super::State;
+use super::answer::{last, put_message};
+use super::bins::Bins;
+use super::record::Moment;
+use super::request::{Parts, Request};
+
+/// A frame that has grown to this size is closed and the next row begins another.
+const FRAME_LEN: usize = 128 * 1024;
+
+/// Answers a batch message.
+pub(super) fn answer(
+    state: &State,
+    parts: &Parts<'_>,
+    now: Moment,
+    scratch: &mut Bins,
+    out: &mut BytesMut,
+) {
+    let code = match parts.batch {
+        Some(rows) => run(state, rows, parts.filter(), now, scratch, out),
+        None => Err(ResultCode::Parameter),
+    };
+    put_header_only(out, &last(code.err().unwrap_or(ResultCode::Ok)));
+}
+
+/// Answers the rows; the error is the code of the last message.
+fn run(
+    state: &State,
+    rows: &[u8],
+    filter: Option<&[u8]>,
+    now: Moment,
+    scratch: &mut Bins,
+    out: &mut BytesMut,
+) -> Result<(), ResultCode> {
+    let batch = BatchView::parse(rows).map_err(|error| error.result_code())?;
+    check(state, &batch)?;
+    let flags = batch.flags();
+    let before = out.len();
+    let mut frame: Option<(FrameStart, usize)> = None;
+    let mut outcome = Ok(());
+    for row in batch.rows().map_while(Result::ok) {
+        let parts = Parts::of(row.fields());
+        let Some(namespace) = parts.namespace.and_then(|name| state.namespace(name)) else {
+            continue;
+        };
+        let request = Request::of_row(&row, &parts, filter);
+        let (_, start) = *frame.get_or_insert_with(|| {
+            let at = out.len();
+            (begin_frame(Kind::Message, out), at)
+        });
+        let code = put_message(row.index, out, |out| {
+            super::run(namespace, &request, now, scratch, out)
+        });
+        if out.len() - start >= FRAME_LEN
+            && let Some((full, _)) = frame.take()
+        {
+            finish_frame(full, out);
+        }
+        let harmless = matches!(
+            code,
+            ResultCode::Ok | ResultCode::NotFound | ResultCode::FilteredOut
+        );
+        if harmless || flags.contains(BatchFlags::RESPOND_ALL) {
+            continue;
+        }
+        if !flags.contains(BatchFlags::REPORT_ERROR_ROW) {
+            out.truncate(before);
+            return Err(code);
+        }
+        outcome = outcome.and(Err(code));
+    }
+    if let Some((open, _)) = frame {
+        finish_frame(open, out);
+    }
+    outcome
+}
+
+/// Looks at every row before the first is executed.
+fn check(state: &State, batch: &BatchView<'_>) -> Result<(), ResultCode> {
+    for row in batch.rows() {
+        let row = row.map_err(|error| error.result_code())?;
+        let namespace = Parts::of(row.fields()).namespace;
+        if namespace.and_then(|name| state.namespace(name)).is_none() {
+            return Err(ResultCode::Parameter);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,56 @@
+//! What a node says about its cluster: it is alone and owns every partition.
+
+use bytes::BytesMut;
+use kvlab_protocol::aerospike::info::{
+    Host, NamespaceReplicas, PartitionBitmap, Peers, Replicas, Services, put_replicas_all,
+    put_replicas_master,
+};
+
+use super::Scene;
+
+/// The port that peers without one are reached at; servers always write this one.
+const DEFAULT_PORT: u16 = 3000;
+
+/// The address under which the client has reached this node: the one it can reach it at again.
+pub(super) fn put_service(scene: &Scene<'_>, out: &mut BytesMut) {
+    let local = scene.context.client.local;
+    let host = Host {
+        name: local.ip().to_canonical().to_string(),
+        port: Some(local.port()),
+    };
+    Services { hosts: vec![host] }.put(out);
+}
+
+/// The list of other nodes.
+pub(super) fn put_peers(out: &mut BytesMut) {
+    let peers = Peers {
+        generation: 0,
+        default_port: Some(DEFAULT_PORT),
+        peers: Vec::new(),
+    };
+    peers.put(out);
+}
+
+/// The partition map: one copy, all of it here.
+pub(super) fn replicas(scene: &Scene<'_>) -> Replicas {
+    let namespaces = scene.context.shared.aerospike.namespaces().iter();
+    Replicas {
+        namespaces: namespaces
+            .map(|namespace| NamespaceReplicas {
+                namespace: namespace.name().to_owned(),
+                regime: 0,
+                columns: vec![PartitionBitmap::FULL],
+            })
+            .collect(),
+    }
+}
+
+/// The partition map for older clients.
+pub(super) fn put_all(scene: &Scene<'_>, out: &mut BytesMut) {
+    put_replicas_all(&replicas(scene), out);
+}
+
+/// The master column for older clients.
+pub(super) fn put_master(scene: &Scene<'_>, out: &mut BytesMut) {
+    put_replicas_master(&replicas(scene), out);
+}
