@@ -1,5 +1,7 @@
 //! The worker under virtual time: what it records must equal arithmetic to the nanosecond.
 
+#![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
+
 mod fake;
 
 use std::collections::VecDeque;
@@ -13,6 +15,7 @@ use kvlab_bench_client::settings::{
 };
 use kvlab_bench_client::{RunError, RunResult, Settings};
 use kvlab_timing::Rate;
+use proptest::prelude::*;
 
 fn settings(connections: u32, depth: u32, load: Load, duration_ns: u64) -> Settings {
     let target = RedisTarget::new("127.0.0.1:6379".parse().unwrap(), 1, 1);
@@ -147,7 +150,7 @@ fn window_keeps_all_slots_full_and_times_each_reply() {
 fn batch_waits_for_all_replies_and_window_does_not() {
     // The second request of each pair is answered 5 ns late, byte by byte.
     let script = |n: u64| {
-        if n % 2 == 0 {
+        if n.is_multiple_of(2) {
             Script::Reply("+OK\r\n")
         } else {
             Script::Dribble("+OK\r\n")
@@ -478,4 +481,79 @@ fn one_seed_sends_the_same_bytes() {
     let (other, hash) = run(6, 1000);
     assert_ne!(other, run(5, 1000).0);
     assert_ne!(hash, run(5, 1000).1);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 300,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    /// Whatever the server does, every request that was due ends in exactly one outcome.
+    #[test]
+    fn nothing_is_lost_whatever_happens(
+        (connections, threads, depth) in (1_u32..6, 1_u32..4, 1_u32..6),
+        batch in any::<bool>(),
+        load in prop_oneof![
+            Just(Load::Closed),
+            (1_u64..4000).prop_map(|rate| open(rate, Arrivals::Uniform)),
+            (1_u64..4000).prop_map(|rate| open(rate, Arrivals::Poisson)),
+        ],
+        requests in prop::option::of(0_u64..400),
+        (warmup_ms, drain_ms, timeout_ms) in (0_u64..80, 0_u64..80, 1_u64..40),
+        login in any::<bool>(),
+        freeze_ms in prop::option::of((0_u64..100, 60_u64..200, 1_u64..50)),
+        chaos in any::<u64>(),
+        harshness in 0_u64..40,
+    ) {
+        let threads = threads.min(connections);
+        let mut settings = settings(connections, depth, load, 200 * MILLI);
+        settings.threads = NonZeroU32::new(threads).unwrap();
+        settings.stop.requests = requests;
+        settings.warmup = Duration::from_millis(warmup_ms);
+        settings.drain = Duration::from_millis(drain_ms);
+        settings.timeout = Duration::from_millis(timeout_ms);
+        settings.seed = chaos;
+        if batch {
+            settings.pipeline.mode = PipelineMode::Batch;
+        }
+        if let Target::Redis(target) = &mut settings.target {
+            target.password = login.then(|| "pw".into());
+        }
+        let mut world = World::new(MILLI, 20_000);
+        world.freeze = freeze_ms
+            .map(|(first, every, length)| (first * MILLI, every * MILLI, length * MILLI));
+        // The first requests are let through, so that the login succeeds.
+        let safe = u64::from(connections) * u64::from(login);
+        world.script = Box::new(move |n| match scatter(chaos, n) % 100 {
+            _ if n < safe => Script::Reply("+OK\r\n"),
+            roll if roll * 3 < harshness => Script::Close,
+            roll if roll * 2 < harshness => Script::Silence,
+            roll if roll < harshness => Script::Dribble("-ERR no\r\n"),
+            roll if roll < 60 => Script::Reply("+OK\r\n"),
+            roll if roll < 80 => Script::Dribble("$-1\r\n"),
+            _ => Script::Dribble(">1\r\n+x\r\n$3\r\nabc\r\n"),
+        });
+        world.refuse = Box::new(move |attempt| {
+            attempt >= u64::from(connections) && scatter(!chaos, attempt) % 100 < harshness
+        });
+        let result = world.run(&settings).unwrap();
+        assert_accounted(&result);
+        if let Some(requests) = requests {
+            prop_assert!(result.summary.due <= requests);
+        }
+        // No latency in an outcome that was answered is longer than the time-out.
+        let timeout = timeout_ms * MILLI;
+        let loads = || result.rows.iter().filter(|row| row.kind != RowKind::Handshake);
+        prop_assert!(loads().all(|row| row.received.is_none() || service(row) <= timeout));
+    }
+}
+
+/// A fixed number for each pair: splitmix64.
+fn scatter(seed: u64, n: u64) -> u64 {
+    let mut z = (seed ^ n.wrapping_mul(0xD134_2543_DE82_EF95)).wrapping_add(0x9E37_79B9_7F4A_7C15);
+    z = (z ^ z >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    z = (z ^ z >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ z >> 31
 }

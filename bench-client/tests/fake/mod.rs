@@ -15,7 +15,7 @@ use kvlab_timing::Stamp;
 
 /// What the server does with the n-th request that it reads, counted from 0 over all connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Script {
+pub(crate) enum Script {
     /// Answer with these bytes.
     Reply(&'static str),
     /// Never answer it, nor anything after it on the connection.
@@ -27,16 +27,16 @@ pub enum Script {
 }
 
 /// A server and a network.
-pub struct World {
-    pub delay_ns: u64,
-    pub network_ns: u64,
+pub(crate) struct World {
+    pub(crate) delay_ns: u64,
+    pub(crate) network_ns: u64,
     /// (first, every, length) of a freeze of the whole server.
-    pub freeze: Option<(u64, u64, u64)>,
-    pub script: Box<dyn FnMut(u64) -> Script>,
+    pub(crate) freeze: Option<(u64, u64, u64)>,
+    pub(crate) script: Box<dyn FnMut(u64) -> Script>,
     /// Connection attempts that are refused, counted from 0.
-    pub refuse: Box<dyn FnMut(u64) -> bool>,
+    pub(crate) refuse: Box<dyn FnMut(u64) -> bool>,
     /// Everything the server read, by connection in the order of their making.
-    pub read: Vec<Vec<u8>>,
+    pub(crate) read: Vec<Vec<u8>>,
     requests: u64,
     attempts: u64,
     now: u64,
@@ -63,7 +63,7 @@ enum Event {
 }
 
 impl World {
-    pub fn new(delay_ns: u64, network_ns: u64) -> Self {
+    pub(crate) fn new(delay_ns: u64, network_ns: u64) -> Self {
         Self {
             delay_ns,
             network_ns,
@@ -83,7 +83,7 @@ impl World {
     }
 
     /// Runs the client to its end.
-    pub fn run(&mut self, settings: &Settings) -> Result<RunResult, RunError> {
+    pub(crate) fn run(&mut self, settings: &Settings) -> Result<RunResult, RunError> {
         let mut client = VirtualClient::new(settings, Stamp::from_nanos(START))?;
         self.take_actions(&mut client);
         while !client.is_finished() {
@@ -174,7 +174,7 @@ impl World {
     }
 
     /// The moment itself, or the end of the freeze it lies in.
-    pub fn thaw(&self, at: u64) -> u64 {
+    pub(crate) fn thaw(&self, at: u64) -> u64 {
         let Some((first, every, length)) = self.freeze else {
             return at;
         };
@@ -241,6 +241,6 @@ fn request_len(bytes: &[u8]) -> Option<usize> {
 }
 
 /// Virtual runs do not begin at 0, so that a forgotten stamp shows.
-pub const START: u64 = 1_000_000_000_000;
-pub const SECOND: u64 = 1_000_000_000;
-pub const MILLI: u64 = 1_000_000;
+pub(crate) const START: u64 = 1_000_000_000_000;
+pub(crate) const SECOND: u64 = 1_000_000_000;
+pub(crate) const MILLI: u64 = 1_000_000;

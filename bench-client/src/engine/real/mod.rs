@@ -34,7 +34,7 @@ pub(super) enum Message {
     /// All connections that will be are up.
     Ready { connections: u64 },
     /// An interval is over.
-    Part { thread: usize, part: Part },
+    Part { thread: usize, part: Box<Part> },
     /// The worker is finished.
     Finished {
         thread: usize,
@@ -133,7 +133,7 @@ impl Host<'_> {
                     }
                 }
                 Message::Part { thread, part } => {
-                    let tally = collector.add(thread, part, observer);
+                    let tally = collector.add(thread, *part, observer);
                     // A worker that has ended needs it no more.
                     let _ = self.returns[thread].send(tally);
                 }

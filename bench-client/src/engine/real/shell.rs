@@ -149,6 +149,7 @@ impl<D: Driver + 'static> Shell<D> {
         let mut worker = self.worker.borrow_mut();
         while let Some(part) = worker.poll_part() {
             self.cpu.borrow_mut().passed(&part);
+            let part = Box::new(part);
             let _ = self.messages.send(Message::Part {
                 thread: self.thread,
                 part,

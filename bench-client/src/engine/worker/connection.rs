@@ -170,7 +170,8 @@ impl<S> Conn<S> {
         self.ring.pop_front()
     }
 
-    /// The earliest moment at which this connection needs attention.
+    /// The earliest moment at which this connection needs attention. Until it is set up the limit
+    /// is that of connecting, then that of each request.
     pub(super) fn deadline(&self, timeout_ns: u64, connect_ns: u64) -> Option<Stamp> {
         let state = match self.state {
             State::Down { until } => until,
@@ -179,7 +180,7 @@ impl<S> Conn<S> {
             }
             State::Ready { tend } => tend,
         };
-        let front = (self.ring.len() > self.unsent)
+        let front = (self.is_ready() && self.ring.len() > self.unsent)
             .then(|| {
                 self.ring
                     .front()

@@ -1,0 +1,317 @@
+//! The real shell against a tiny RESP responder on a loopback socket. Wall-clock tests: they check
+//! counts and order, not speed.
+
+#![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::num::NonZeroU32;
+use std::thread;
+use std::time::Duration;
+
+use kvlab_bench_client::engine::Silent;
+use kvlab_bench_client::record::{Interval, Notice, Outcome, Phase, RowKind};
+use kvlab_bench_client::settings::{
+    Arrivals, Content, Load, Pipeline, PipelineMode, RedisTarget, SizeDistribution, Stop, Target,
+    ValueSettings,
+};
+use kvlab_bench_client::{Control, Observer, RunError, Settings, run};
+use kvlab_timing::Rate;
+
+/// Answers each request with what `answer` says, until the other side closes; `None` closes.
+fn responder(answer: fn(u64) -> Option<&'static [u8]>) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    // The threads end with their connections and the process; nothing waits for them.
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let Ok(stream) = stream else { return };
+            thread::spawn(move || serve(stream, answer));
+        }
+    });
+    address
+}
+
+fn serve(mut stream: TcpStream, answer: fn(u64) -> Option<&'static [u8]>) {
+    stream.set_nodelay(true).unwrap();
+    let (mut pending, mut chunk, mut served) = (Vec::new(), vec![0; 65_536], 0);
+    loop {
+        let Ok(n @ 1..) = stream.read(&mut chunk) else {
+            return;
+        };
+        pending.extend_from_slice(&chunk[..n]);
+        let mut replies = Vec::new();
+        let mut start = 0;
+        while let Some(len) = request_len(&pending[start..]) {
+            start += len;
+            let Some(reply) = answer(served) else {
+                let _ = stream.write_all(&replies);
+                return;
+            };
+            served += 1;
+            replies.extend_from_slice(reply);
+        }
+        pending.drain(..start);
+        if stream.write_all(&replies).is_err() {
+            return;
+        }
+    }
+}
+
+fn request_len(bytes: &[u8]) -> Option<usize> {
+    let line = |at: usize| {
+        let end = at
+            + bytes
+                .get(at..)?
+                .windows(2)
+                .position(|pair| pair == b"\r\n")?;
+        let number = std::str::from_utf8(&bytes[at + 1..end])
+            .ok()?
+            .parse::<usize>()
+            .ok()?;
+        Some((number, end + 2))
+    };
+    let (arguments, mut at) = line(0)?;
+    for _ in 0..arguments {
+        let (len, start) = line(at)?;
+        at = start + len + 2;
+    }
+    (at <= bytes.len()).then_some(at)
+}
+
+fn settings(address: SocketAddr, connections: u32, requests: u64) -> Settings {
+    Settings {
+        connections: NonZeroU32::new(connections).unwrap(),
+        stop: Stop {
+            duration: None,
+            requests: Some(requests),
+        },
+        record_rows: true,
+        ..Settings::new(Target::Redis(RedisTarget::new(address, 1, 1)))
+    }
+}
+
+fn ok(_: u64) -> Option<&'static [u8]> {
+    Some(b"+OK\r\n")
+}
+
+#[test]
+fn every_request_is_answered_and_has_its_row() {
+    for (depth, mode) in [
+        (1, PipelineMode::Window),
+        (16, PipelineMode::Window),
+        (16, PipelineMode::Batch),
+    ] {
+        let mut settings = settings(responder(ok), 5, 20_000);
+        settings.threads = NonZeroU32::new(2).unwrap();
+        settings.pipeline = Pipeline {
+            depth: NonZeroU32::new(depth).unwrap(),
+            mode,
+        };
+        let result = run(&settings, &Control::new(), &mut Silent).unwrap();
+        assert_eq!(result.summary.due, 20_000);
+        assert_eq!(result.summary.tally.outcomes().hits, 20_000);
+        assert_eq!(result.rows.len(), 20_000);
+        let mut rows = result.rows;
+        rows.sort_by_key(|row| (row.local, row.sequence));
+        for pair in rows
+            .windows(2)
+            .filter(|pair| pair[0].local == pair[1].local)
+        {
+            assert_eq!(pair[1].sequence, pair[0].sequence + 1);
+            assert!(pair[1].sent >= pair[0].sent && pair[1].received >= pair[0].received);
+        }
+        assert!(rows.iter().all(|row| row.received.unwrap() > row.sent));
+        assert!(
+            result
+                .summary
+                .threads
+                .iter()
+                .all(|thread| thread.cpu_share.is_some())
+        );
+    }
+}
+
+#[test]
+fn large_values_pass_through_partial_writes() {
+    let mut settings = settings(responder(ok), 2, 60);
+    settings.pipeline.depth = NonZeroU32::new(8).unwrap();
+    settings.values = ValueSettings {
+        size: SizeDistribution::Fixed(3_000_000),
+        content: Content::Random,
+    };
+    if let Target::Redis(target) = &mut settings.target {
+        target
+            .operations
+            .retain(|operation| operation.name == "SET");
+    }
+    let result = run(&settings, &Control::new(), &mut Silent).unwrap();
+    assert_eq!(result.summary.tally.outcomes().hits, 60);
+    assert!(result.summary.tally.bytes_out > 60 * 3_000_000);
+}
+
+#[test]
+fn open_loop_keeps_its_timetable() {
+    let mut settings = settings(responder(ok), 4, 0);
+    settings.stop = Stop {
+        duration: Some(Duration::from_millis(500)),
+        requests: None,
+    };
+    settings.load = Load::Open {
+        rate: Rate::per_second(2000).unwrap(),
+        arrivals: Arrivals::Uniform,
+    };
+    settings.warmup = Duration::from_millis(100);
+    let result = run(&settings, &Control::new(), &mut Silent).unwrap();
+    assert_eq!(result.summary.due, 1000);
+    assert_eq!(result.summary.tally.outcomes().hits, 1000);
+    assert_eq!(result.summary.warmup.hits, 200);
+    let mut rows = result.rows;
+    rows.retain(|row| row.kind == RowKind::Load);
+    rows.sort_by_key(|row| row.intended);
+    let start = result.summary.started;
+    for (place, row) in (0..).zip(&rows) {
+        assert_eq!(row.intended, start.add_nanos(place * 500_000));
+        assert!(row.sent >= row.intended);
+    }
+}
+
+#[derive(Default)]
+struct Watcher {
+    started: Option<u64>,
+    intervals: Vec<(u64, Phase, u64)>,
+    stop_after: Option<(usize, Control)>,
+}
+
+impl Observer for Watcher {
+    fn started(&mut self, connections: u64) {
+        self.started = Some(connections);
+    }
+
+    fn interval(&mut self, interval: &Interval) {
+        let total = interval.tally.outcomes().total();
+        self.intervals.push((interval.index, interval.phase, total));
+        if let Some((after, control)) = &self.stop_after
+            && self.intervals.len() >= *after
+        {
+            control.stop();
+        }
+    }
+}
+
+#[test]
+fn intervals_add_up_to_the_summary() {
+    let mut settings = settings(responder(ok), 4, 0);
+    settings.threads = NonZeroU32::new(2).unwrap();
+    settings.interval = Duration::from_millis(50);
+    settings.stop = Stop {
+        duration: Some(Duration::from_millis(300)),
+        requests: None,
+    };
+    settings.warmup = Duration::from_millis(100);
+    let mut watcher = Watcher::default();
+    let result = run(&settings, &Control::new(), &mut watcher).unwrap();
+    assert_eq!(watcher.started, Some(4));
+    let indices: Vec<u64> = watcher.intervals.iter().map(|(index, ..)| *index).collect();
+    assert_eq!(
+        indices,
+        (0..watcher.intervals.len() as u64).collect::<Vec<_>>()
+    );
+    let sum = |phases: &[Phase]| -> u64 {
+        let all = watcher.intervals.iter();
+        all.filter(|(_, phase, _)| phases.contains(phase))
+            .map(|(.., total)| total)
+            .sum()
+    };
+    assert_eq!(sum(&[Phase::Measured, Phase::Drain]), result.summary.due);
+    assert!(sum(&[Phase::Warmup]) > 0);
+    let measured = watcher
+        .intervals
+        .iter()
+        .filter(|(_, phase, _)| *phase == Phase::Measured)
+        .count();
+    assert_eq!(measured, 6);
+}
+
+#[test]
+fn a_stopped_run_gives_what_was_measured() {
+    let mut settings = settings(responder(ok), 2, 0);
+    settings.stop = Stop {
+        duration: Some(Duration::from_secs(3600)),
+        requests: None,
+    };
+    settings.interval = Duration::from_millis(20);
+    let control = Control::new();
+    let mut watcher = Watcher {
+        stop_after: Some((3, control.clone())),
+        ..Watcher::default()
+    };
+    let result = run(&settings, &control, &mut watcher).unwrap();
+    assert!(result.summary.interrupted);
+    assert!(result.summary.due > 0);
+    assert_eq!(result.summary.due, result.summary.tally.outcomes().total());
+}
+
+#[test]
+fn a_closed_port_is_no_connection() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    drop(listener);
+    let mut settings = settings(address, 3, 10);
+    settings.threads = NonZeroU32::new(3).unwrap();
+    let error = run(&settings, &Control::new(), &mut Silent).unwrap_err();
+    assert!(matches!(&error, RunError::NoConnection { .. }), "{error}");
+    assert!(error.to_string().contains("refused"), "{error}");
+}
+
+#[test]
+fn a_refused_login_is_told_apart() {
+    let mut settings = settings(
+        responder(|_| Some(b"-WRONGPASS invalid username-password pair\r\n")),
+        2,
+        10,
+    );
+    if let Target::Redis(target) = &mut settings.target {
+        target.password = Some("nope".into());
+    }
+    let error = run(&settings, &Control::new(), &mut Silent).unwrap_err();
+    assert!(matches!(&error, RunError::LoginRefused { .. }), "{error}");
+}
+
+#[test]
+fn closed_connections_come_back_and_every_request_is_counted() {
+    // Each connection answers nine requests and closes at the tenth.
+    let address = responder(|n| if n < 9 { Some(b"$-1\r\n") } else { None });
+    let result = run(&settings(address, 3, 500), &Control::new(), &mut Silent).unwrap();
+    let outcomes = result.summary.tally.outcomes();
+    assert_eq!(outcomes.total(), 500);
+    assert_eq!(outcomes.misses + outcomes.lost, 500);
+    assert_eq!(outcomes.lost, result.summary.tally.connects.lost);
+    assert!(outcomes.lost >= 48, "{outcomes:?}");
+    let lost = result
+        .rows
+        .iter()
+        .filter(|row| row.outcome == Outcome::ConnectionLost);
+    assert_eq!(lost.count() as u64, outcomes.lost);
+}
+
+#[test]
+fn a_server_that_vanishes_leaves_a_notice_and_the_numbers() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        let (stream, _) = listener.accept().unwrap();
+        drop(listener);
+        serve(stream, |n| if n < 50 { Some(b"+OK\r\n") } else { None });
+    });
+    let mut settings = settings(address, 1, 100);
+    settings.backoff.attempts = 2;
+    let result = run(&settings, &Control::new(), &mut Silent).unwrap();
+    let outcomes = result.summary.tally.outcomes();
+    assert_eq!((outcomes.hits, outcomes.lost), (50, 1));
+    let losses = result.summary.notices.iter();
+    let lost = losses
+        .filter(|notice| matches!(notice, Notice::ServerLost(_)))
+        .count();
+    assert_eq!(lost, 1);
+}
