@@ -1,5 +1,6 @@
 //! What a server is told to be: resolved, legal settings.
 
+use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
 
 use crate::latency::{Freeze, LatencyRules};
@@ -60,6 +61,9 @@ pub struct RedisConfig {
     pub version: RedisVersion,
     /// Number of databases.
     pub databases: usize,
+    /// Parameters of CONFIG that differ from their defaults, with their values, such as
+    /// `requirepass`; [`crate::dialect::redis::settings::check`] tells whether one is legal.
+    pub parameters: Vec<(String, String)>,
 }
 
 impl Default for RedisConfig {
@@ -71,6 +75,7 @@ impl Default for RedisConfig {
                 patch: 4,
             },
             databases: 16,
+            parameters: Vec::new(),
         }
     }
 }
@@ -84,6 +89,12 @@ pub struct RedisVersion {
     pub minor: u16,
     /// Third number.
     pub patch: u16,
+}
+
+impl fmt::Display for RedisVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}.{}", self.major, self.minor, self.patch)
+    }
 }
 
 /// The Aerospike side of a server.

@@ -21,6 +21,7 @@ use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
 use kvlab_timing::Stamp;
 
+use super::number::{ms, seconds};
 use super::{Head, Report};
 use crate::record::{Interval, Latency, Phase, Summary};
 
@@ -77,9 +78,9 @@ impl<W: Write> HdrLog<W> {
         writeln!(
             self.out,
             "Tag={tag},{},{},{},{}",
-            Thousandths(begin_ns / 1_000_000),
-            Thousandths(len_ns / 1_000_000),
-            Thousandths(latency.max_ns() / 1_000),
+            seconds(begin_ns),
+            seconds(len_ns),
+            ms(latency.max_ns()),
             STANDARD.encode(&bytes)
         )
     }
@@ -126,15 +127,6 @@ impl<W: Write> fmt::Debug for HdrLog<W> {
 struct Span {
     begin_ns: u64,
     len_ns: u64,
-}
-
-/// A whole number of thousandths, printed as a decimal number.
-struct Thousandths(u64);
-
-impl fmt::Display for Thousandths {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{:03}", self.0 / 1_000, self.0 % 1_000)
-    }
 }
 
 /// A class name as a tag: blanks and commas, which end a tag, become `_`.

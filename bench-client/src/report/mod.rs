@@ -25,6 +25,7 @@ mod text;
 mod sample;
 
 use std::io;
+use std::time::Duration;
 
 pub use self::csv::Csv;
 pub use self::hdr_log::HdrLog;
@@ -92,4 +93,9 @@ fn all_classes(tally: &Tally) -> ClassTally {
         response: tally.response(),
         failed,
     }
+}
+
+/// A duration in nanoseconds; more than 584 years read as that.
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -1,8 +1,10 @@
 //! Notices in words.
 
+use std::time::Duration;
+
+use super::nanos;
 use super::number::{counted, ms, percent};
 use crate::record::Notice;
-use std::time::Duration;
 
 /// A word for programs that names the kind of a notice.
 pub(super) fn kind(notice: &Notice) -> &'static str {
@@ -58,7 +60,7 @@ pub(super) fn sentence(notice: &Notice) -> String {
 }
 
 fn millis(duration: Duration) -> String {
-    ms(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
+    ms(nanos(duration))
 }
 
 #[cfg(test)]

@@ -6,8 +6,18 @@ use super::Support;
 
 /// Milliseconds with three digits behind the point, rounded half up: `1.500`.
 pub(super) fn ms(ns: u64) -> String {
-    let us = ns / 1_000 + u64::from(ns % 1_000 >= 500);
-    format!("{}.{:03}", us / 1_000, us % 1_000)
+    three_digits(ns, 1_000)
+}
+
+/// Seconds with three digits behind the point, rounded half up.
+pub(super) fn seconds(ns: u64) -> String {
+    three_digits(ns, 1_000_000)
+}
+
+/// `value` in units of a thousand times `thousandth`.
+fn three_digits(value: u64, thousandth: u64) -> String {
+    let rounded = value / thousandth + u64::from(value % thousandth >= thousandth / 2);
+    format!("{}.{:03}", rounded / 1_000, rounded % 1_000)
 }
 
 /// As [`ms`]; `~` marks a weak quantile, `n/a` one without support.
@@ -17,11 +27,6 @@ pub(super) fn ms_or_na(support: Support) -> String {
         Support::Weak(ns) => format!("~{}", ms(ns)),
         Support::None => "n/a".to_owned(),
     }
-}
-
-/// Seconds with three digits behind the point.
-pub(super) fn seconds(duration: Duration) -> String {
-    format!("{:.3} s", duration.as_secs_f64())
 }
 
 /// Events per second.
@@ -91,6 +96,17 @@ mod tests {
         }
         assert_eq!(ms_or_na(Support::Weak(1_000)), "~0.001");
         assert_eq!(ms_or_na(Support::None), "n/a");
+    }
+
+    #[test]
+    fn seconds_are_rounded_to_the_millisecond() {
+        for (ns, text) in [
+            (499_999, "0.000"),
+            (500_000, "0.001"),
+            (61_234_000_000, "61.234"),
+        ] {
+            assert_eq!(seconds(ns), text, "{ns}");
+        }
     }
 
     #[test]

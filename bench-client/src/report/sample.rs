@@ -228,7 +228,7 @@ pub(super) fn intervals() -> [Interval; 2] {
         progress: 0.5,
         connections: 9,
         in_flight: 3,
-        backlog: 2,
+        backlog: 12,
     };
     [warmup, measured]
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use super::number::{bytes_per_second, counted, micros_each, ms, ms_or_na, percent, rate, seconds};
 use super::quantile::{P50, QUANTILES};
 use super::table::Table;
-use super::{Head, Report, Support, all_classes, notice};
+use super::{Head, Report, Support, all_classes, nanos, notice};
 use crate::record::{ClassTally, ErrorCounts, Interval, Latency, Summary};
 use crate::settings::{Arrivals, Load, PipelineMode};
 
@@ -95,7 +95,7 @@ fn run_part(head: &Head, summary: &Summary) -> String {
     } else {
         "measured"
     };
-    let _ = write!(text, "{how} {}", seconds(summary.elapsed()));
+    let _ = write!(text, "{how} {} s", seconds(nanos(summary.elapsed())));
     match summary.warmup.total() {
         0 => text.push('\n'),
         warmup => {
@@ -178,7 +178,7 @@ fn latency_part(summary: &Summary) -> String {
     };
     format!(
         "{table}service: from the send to the reply{response}\n\
-         ~ rests on fewer than 100 samples beyond it, n/a would on fewer than 10\n"
+         ~ marks a quantile with fewer than 100 samples beyond it, n/a one with fewer than 10\n"
     )
 }
 

@@ -105,10 +105,7 @@ impl Hub {
         let mut session = connection.session.borrow_mut();
         let mut worker = self.worker.borrow_mut();
         let wanted_input = session.wants_input();
-        while session.has_output()
-            && !connection.write_blocked.get()
-            && !connection.gone.get()
-        {
+        while session.has_output() && !connection.write_blocked.get() && !connection.gone.get() {
             let before = self.clock.now();
             let due = session.poll_output(before, &mut worker);
             if due.is_empty() {

@@ -15,7 +15,6 @@ mod settings;
 
 use std::fmt;
 use std::io::{self, Write};
-use std::time::Duration;
 
 use serde::Serialize;
 
@@ -75,11 +74,6 @@ struct Document<'a> {
     host_warnings: Vec<String>,
     settings: settings::Settings<'a>,
     result: result::RunResult,
-}
-
-/// A duration in nanoseconds; more than 584 years read as that.
-fn ns(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

@@ -5,11 +5,10 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::ns;
 use crate::record::{ClassTally, ConnectTally, Latency, Notice, Outcomes, Summary};
 use crate::report::number::rate;
 use crate::report::quantile::QUANTILES;
-use crate::report::{Head, all_classes, notice};
+use crate::report::{Head, all_classes, nanos, notice};
 
 #[derive(Serialize)]
 pub(super) struct RunResult {
@@ -113,7 +112,7 @@ impl RunResult {
             load_model: if open_loop { "open" } else { "closed" },
             interrupted: summary.interrupted,
             started_unix_ns: head.wall.unix_nanos(summary.started),
-            elapsed_ns: ns(elapsed),
+            elapsed_ns: nanos(elapsed),
             due: summary.due,
             sent: tally.sent,
             rate_per_second: summary.rate(),
@@ -138,7 +137,7 @@ impl RunResult {
                     connections: thread.connections,
                     due: thread.due,
                     cpu_share: thread.cpu_share,
-                    cpu_ns: thread.cpu.map(ns),
+                    cpu_ns: thread.cpu.map(nanos),
                 })
                 .collect(),
             warmup_requests: summary.warmup.total(),

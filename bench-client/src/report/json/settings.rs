@@ -3,8 +3,7 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::ns;
-use crate::report::Head;
+use crate::report::{Head, nanos};
 use crate::settings::{
     Arrivals, ClassSpec, Content, KeyPattern, Load, MixOrder, PipelineMode, SizeDistribution,
 };
@@ -71,10 +70,10 @@ impl<'a> Settings<'a> {
                 Arrivals::Uniform => "uniform",
                 Arrivals::Poisson => "poisson",
             }),
-            duration_ns: settings.stop.duration.map(ns),
+            duration_ns: settings.stop.duration.map(nanos),
             requests: settings.stop.requests,
-            warmup_ns: ns(settings.warmup),
-            timeout_ns: ns(settings.timeout),
+            warmup_ns: nanos(settings.warmup),
+            timeout_ns: nanos(settings.timeout),
             operations: classes
                 .map(|ClassSpec { name, weight, .. }| Operation { name, weight })
                 .collect(),

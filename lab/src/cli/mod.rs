@@ -1,0 +1,3 @@
+//! The subcommands of `kvlab`.
+
+pub mod run;
