@@ -139,6 +139,9 @@ pub struct RedisConfig {
     pub version: RedisVersion,
     /// Number of databases.
     pub databases: usize,
+    /// Parameters of CONFIG that differ from their defaults, with their values, such as
+    /// `requirepass`; [`crate::dialect::redis::settings::check`] tells whether one is legal.
+    pub parameters: Vec<(String, String)>,
 }
 
 impl RedisConfig {
@@ -155,6 +158,7 @@ impl Default for RedisConfig {
                 patch: 4,
             },
             databases: 16,
+            parameters: Vec::new(),
         }
     }
 }

@@ -5,6 +5,9 @@
 //! that a real client wrote share one connection, hand-made ones get a fresh connection each, as when
 //! they were captured.
 
+// A test that unwraps or indexes wrongly fails, as it should.
+#![allow(clippy::unwrap_used)]
+
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::path::Path;

@@ -3,6 +3,7 @@
 //! Results go to stdout, everything else to stderr; what `RUST_LOG` asks for is logged there too.
 
 mod bench;
+pub mod run;
 mod serve;
 
 use std::ffi::OsString;
@@ -28,6 +29,8 @@ enum Command {
     Serve(Box<kvlab_mock_server::cli::ServeArgs>),
     /// Load a Redis or Aerospike server and report how long its answers took
     Bench(Box<kvlab_bench_client::frontend::native::BenchArgs>),
+    /// Run server and load together and judge whether the numbers are true
+    Run(run::RunArgs),
 }
 
 /// Runs `kvlab` with `args`, which begin with the name of the program.
@@ -43,6 +46,7 @@ where
     match program.command {
         Command::Serve(args) => serve::run(*args, stdout, stderr),
         Command::Bench(args) => bench::run(&args, stdout, stderr),
+        Command::Run(args) => run::run(&args, stdout, stderr),
     }
 }
 
@@ -111,7 +115,7 @@ mod tests {
     fn help_is_a_result_and_a_wrong_option_a_complaint() {
         let (status, stdout, stderr) = kvlab(&["--help"]);
         assert_eq!((status, stderr.as_str()), (ExitStatus::Done, ""));
-        for word in ["serve", "bench", "130"] {
+        for word in ["serve", "bench", "run", "130"] {
             assert!(stdout.contains(word), "{stdout}");
         }
         let (status, stdout, stderr) = kvlab(&["serve", "--latency", "konstant(1ms)"]);

@@ -16,11 +16,9 @@ use kvlab_protocol::aerospike::message::put_header_only;
 use kvlab_protocol::aerospike::proto::{FrameStart, Kind, begin_frame, finish_frame};
 use kvlab_protocol::aerospike::result_code::ResultCode;
 
-use super::State;
 use super::answer::{last, put_message};
-use super::bins::Bins;
-use super::record::Moment;
 use super::request::{Parts, Request};
+use super::{Runner, State};
 
 /// A frame that has grown to this size is closed and the next row begins another.
 const FRAME_LEN: usize = 128 * 1024;
@@ -29,12 +27,11 @@ const FRAME_LEN: usize = 128 * 1024;
 pub(super) fn answer(
     state: &State,
     parts: &Parts<'_>,
-    now: Moment,
-    scratch: &mut Bins,
+    runner: &mut Runner<'_>,
     out: &mut BytesMut,
 ) {
     let code = match parts.batch {
-        Some(rows) => run(state, rows, parts.filter(), now, scratch, out),
+        Some(rows) => run(state, rows, parts.filter(), runner, out),
         None => Err(ResultCode::Parameter),
     };
     put_header_only(out, &last(code.err().unwrap_or(ResultCode::Ok)));
@@ -45,8 +42,7 @@ fn run(
     state: &State,
     rows: &[u8],
     filter: Option<&[u8]>,
-    now: Moment,
-    scratch: &mut Bins,
+    runner: &mut Runner<'_>,
     out: &mut BytesMut,
 ) -> Result<(), ResultCode> {
     let batch = BatchView::parse(rows).map_err(|error| error.result_code())?;
@@ -65,9 +61,7 @@ fn run(
             let at = out.len();
             (begin_frame(Kind::Message, out), at)
         });
-        let code = put_message(row.index, out, |out| {
-            super::run(namespace, &request, now, scratch, out)
-        });
+        let code = put_message(row.index, out, |out| runner.run(namespace, &request, out));
         if out.len() - start >= FRAME_LEN
             && let Some((full, _)) = frame.take()
         {

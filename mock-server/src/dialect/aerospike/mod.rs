@@ -17,6 +17,7 @@ mod answer;
 mod batch;
 pub mod bins;
 mod cdt;
+mod direct;
 mod filter;
 mod geo;
 mod info;
@@ -30,6 +31,7 @@ mod remove;
 mod replies;
 mod request;
 mod set;
+mod tally;
 mod write;
 
 use std::ops::Range;
@@ -41,6 +43,7 @@ use kvlab_protocol::aerospike::message::{Info2, MessageHeader, MessageView, put_
 use kvlab_protocol::aerospike::proto::{Frame as Proto, Kind, decode_frame, split_frame};
 use kvlab_protocol::aerospike::result_code::ResultCode;
 
+pub use direct::RecordCopy;
 pub use namespace::Namespace;
 pub use operation::OPERATION_NAMES;
 pub use set::{Set, Sets};
@@ -50,6 +53,7 @@ use self::bins::Bins;
 use self::operation::Operation;
 use self::record::{Moment, TtlRules};
 use self::request::{Parts, Request};
+use self::tally::{Source, Work};
 use crate::config::ServerConfig;
 use crate::dialect::{Context, Flow, Frame, Refusal};
 use crate::exchange::{Exchange, Protocol};
@@ -74,7 +78,7 @@ impl State {
         let names = config.aerospike.namespaces.iter();
         Self {
             namespaces: names
-                .map(|name| Namespace::new(name, config.seed, ttl))
+                .map(|name| Namespace::new(name, config.seed, ttl, config.workers))
                 .collect(),
             catalog: info::Catalog::default(),
         }
@@ -204,7 +208,13 @@ impl Connection {
             for namespace in state.namespaces() {
                 namespace.maintain(now);
             }
-            batch::answer(state, &parts, now, &mut self.scratch, out);
+            let mut runner = Runner {
+                now,
+                worker: context.worker,
+                source: Source::BatchRow,
+                scratch: &mut self.scratch,
+            };
+            batch::answer(state, &parts, &mut runner, out);
         } else {
             let Some(namespace) = parts.namespace.and_then(|name| state.namespace(name)) else {
                 return put_error(ResultCode::Namespace, out);
@@ -218,8 +228,13 @@ impl Connection {
             self.digest_at = place_of(digest, frame);
             namespace.maintain(now);
             let request = Request::of_message(&view, &parts, digest);
-            let scratch = &mut self.scratch;
-            put_frame(out, |out| run(namespace, &request, now, scratch, out));
+            let mut runner = Runner {
+                now,
+                worker: context.worker,
+                source: Source::Client,
+                scratch: &mut self.scratch,
+            };
+            put_frame(out, |out| runner.run(namespace, &request, out));
         }
         self.scratch.shrink(KEEP_SCRATCH);
     }
@@ -231,25 +246,36 @@ fn place_of(digest: &Digest, frame: &[u8]) -> Range<usize> {
     at..at + digest.len()
 }
 
-/// Executes one record operation.
-#[inline]
-fn run(
-    namespace: &Namespace,
-    request: &Request<'_>,
+/// Executes record operations of one message.
+struct Runner<'a> {
     now: Moment,
-    scratch: &mut Bins,
-    out: &mut BytesMut,
-) -> Outcome {
-    if let Err(code) = request.check() {
-        return Outcome::bare(code);
-    }
-    if let Some(udf) = request.udf {
-        return remove::call_function(namespace, request, udf, now, out);
-    }
-    match (request.writes(), request.info2.contains(Info2::DELETE)) {
-        (false, _) => read::read(namespace, request, now, out),
-        (true, true) => remove::remove(namespace, request, now),
-        (true, false) => write::write(namespace, request, now, scratch, out),
+    worker: usize,
+    source: Source,
+    scratch: &'a mut Bins,
+}
+
+impl Runner<'_> {
+    /// Executes one operation, appends what its answer holds and counts it.
+    #[inline]
+    fn run(&mut self, namespace: &Namespace, request: &Request<'_>, out: &mut BytesMut) -> Outcome {
+        let now = self.now;
+        let deletes = request.info2.contains(Info2::DELETE);
+        let work = match (request.udf.is_some(), request.writes(), deletes) {
+            (true, _, _) => Work::Udf,
+            (_, false, _) => Work::Read,
+            (_, true, true) => Work::Delete,
+            (_, true, false) => Work::Write,
+        };
+        let outcome = match (request.check(), work, request.udf) {
+            (Err(code), _, _) => Outcome::bare(code),
+            (_, _, Some(udf)) => remove::call_function(namespace, request, udf, now, out),
+            (_, Work::Read, _) => read::read(namespace, request, now, out),
+            (_, Work::Delete, _) => remove::remove(namespace, request, now),
+            _ => write::write(namespace, request, now, self.scratch, out),
+        };
+        let tally = namespace.tally();
+        tally.count(self.worker, self.source, work, outcome.result);
+        outcome
     }
 }
 

@@ -7,6 +7,7 @@ use kvlab_protocol::aerospike::digest::Digest;
 use super::bins::Bins;
 use super::record::{Moment, Record, TtlRules};
 use super::set::{Set, Sets};
+use super::tally::Tally;
 use crate::store::Keyspace;
 
 /// One namespace.
@@ -19,6 +20,7 @@ pub struct Namespace {
     bytes: AtomicI64,
     truncated_ns: AtomicU64,
     purge: Purge,
+    tally: Tally,
 }
 
 /// The purge of expired records: a walk over the namespace that starts every `nsup_period` seconds
@@ -40,9 +42,9 @@ struct Purge {
 const PURGE_STEP: usize = 256;
 
 impl Namespace {
-    /// An empty namespace.
+    /// An empty namespace of a server with so many workers.
     #[must_use]
-    pub fn new(name: &str, seed: u64, ttl: TtlRules) -> Self {
+    pub fn new(name: &str, seed: u64, ttl: TtlRules, workers: usize) -> Self {
         Self {
             name: name.to_owned(),
             ttl,
@@ -51,6 +53,7 @@ impl Namespace {
             bytes: AtomicI64::new(0),
             truncated_ns: AtomicU64::new(0),
             purge: Purge::default(),
+            tally: Tally::new(workers),
         }
     }
 
@@ -89,6 +92,11 @@ impl Namespace {
     #[must_use]
     pub fn truncated_ns(&self) -> u64 {
         self.truncated_ns.load(Ordering::Relaxed)
+    }
+
+    /// What is counted about operations on it.
+    pub(super) fn tally(&self) -> &Tally {
+        &self.tally
     }
 
     /// Notes that a record expires, so that purges begin.
@@ -273,7 +281,7 @@ mod tests {
 
     #[test]
     fn expired_records_go_at_the_next_purge_and_not_before() {
-        let namespace = Namespace::new("test", 0, RULES);
+        let namespace = Namespace::new("test", 0, RULES, 1);
         add(&namespace, 1, b"s", 101, at(100));
         add(&namespace, 2, b"s", 0, at(100));
         namespace.maintain(at(100));
@@ -286,7 +294,7 @@ mod tests {
 
     #[test]
     fn a_large_namespace_is_purged_step_by_step() {
-        let namespace = Namespace::new("test", 0, RULES);
+        let namespace = Namespace::new("test", 0, RULES, 1);
         namespace.maintain(at(0));
         for round in 0..1000_u32 {
             let record_digest = round.to_be_bytes().repeat(5);
@@ -318,7 +326,7 @@ mod tests {
 
     #[test]
     fn truncation_spares_other_sets_and_later_writes() {
-        let namespace = Namespace::new("test", 0, RULES);
+        let namespace = Namespace::new("test", 0, RULES, 1);
         add(&namespace, 1, b"a", 0, at(1));
         add(&namespace, 2, b"a", 0, at(3));
         add(&namespace, 3, b"b", 0, at(1));

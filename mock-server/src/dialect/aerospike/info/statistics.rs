@@ -87,7 +87,7 @@ fn put_namespace<'a>(
         "data_used_pct" => (namespace.bytes() * 100 / DATA_TOTAL).to_string(),
         "default_ttl" => namespace.ttl().default_ttl.to_string(),
         "nsup_period" => namespace.ttl().nsup_period.to_string(),
-        _ => String::new(),
+        count => namespace.tally().get(count).unwrap_or(0).to_string(),
     };
     put_lines(lines, fill, out);
 }

@@ -1,0 +1,245 @@
+//! Whether the machine could carry the claim: injection error, lateness of the sends, steal, floor.
+
+use kvlab_bench_client::record::Latency;
+use serde::Serialize;
+
+use crate::noise::{self, Floor};
+use crate::runner::{Evidence, Tier};
+use crate::truth::{Quantile, Sorted};
+use crate::verdict::Finding;
+
+/// A distribution in a few numbers, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Spread {
+    /// Samples.
+    pub count: u64,
+    /// Median.
+    pub p50_ns: u64,
+    /// 90th percentile.
+    pub p90_ns: u64,
+    /// 99th percentile.
+    pub p99_ns: u64,
+    /// Largest.
+    pub max_ns: u64,
+}
+
+impl From<&Sorted> for Spread {
+    fn from(samples: &Sorted) -> Self {
+        let at = |q| samples.quantile(q).unwrap_or(0);
+        Self {
+            count: samples.len(),
+            p50_ns: at(Quantile::P50),
+            p90_ns: at(Quantile::P90),
+            p99_ns: at(Quantile::P99),
+            max_ns: samples.max(),
+        }
+    }
+}
+
+impl From<&Latency> for Spread {
+    fn from(latency: &Latency) -> Self {
+        Self {
+            count: latency.count(),
+            p50_ns: latency.quantile_ns(0.5),
+            p90_ns: latency.quantile_ns(0.9),
+            p99_ns: latency.quantile_ns(0.99),
+            max_ns: latency.max_ns(),
+        }
+    }
+}
+
+/// How well the machine carried a run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Validity {
+    /// From the due moment of a reply to just before its write.
+    pub injection_error: Spread,
+    /// From the due moment of a reply to just after its write.
+    pub injection_error_after: Spread,
+    /// What a reply waited for the one before it or for the end of a freeze.
+    pub order_delay: Spread,
+    /// The client's time minus the server's, request by request.
+    pub pair_error: Spread,
+    /// From the intended moment to the send; what a request waits for a free slot is part of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lag: Option<Spread>,
+    /// From the moment a request was due and had a slot to its send.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lateness: Option<Spread>,
+    /// Processor time of each client thread over elapsed time, 0 to 1.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub cpu_share: Vec<f64>,
+    /// Share of processor time that the hypervisor took, 0 to 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub steal_share: Option<f64>,
+    /// Share of processor time that anybody used, 0 to 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub busy_share: Option<f64>,
+    /// Median of what the machine adds to a request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub floor_ns: Option<u64>,
+    /// How far the 90th percentile of the floor lies above its median.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub floor_spread_p90_ns: Option<u64>,
+    /// How far the 99th percentile of the floor lies above its median.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub floor_spread_p99_ns: Option<u64>,
+    /// Whether the server delays anything, so that there is something to inject.
+    #[serde(skip)]
+    injects: bool,
+}
+
+impl Validity {
+    pub(super) fn new(evidence: &Evidence, floor: Option<&Floor>) -> Self {
+        let pairs = evidence.joined.pairs.iter();
+        let answered = pairs.filter(|pair| pair.is_measured() && pair.server.answered);
+        let spread = |of: &dyn Fn(&crate::truth::Pair) -> Option<u64>| {
+            Spread::from(&answered.clone().filter_map(of).collect::<Sorted>())
+        };
+        let tally = &evidence.summary.tally;
+        let open = evidence.settings.load.is_open();
+        Self {
+            injection_error: spread(&|pair| {
+                Some(pair.server.written.saturating_since(pair.server.due))
+            }),
+            injection_error_after: spread(&|pair| {
+                Some(pair.server.written_after.saturating_since(pair.server.due))
+            }),
+            order_delay: spread(&|pair| {
+                let stayed = pair.server.due.saturating_since(pair.server.read);
+                Some(stayed.saturating_sub(pair.server.wanted_ns))
+            }),
+            pair_error: spread(&noise::difference),
+            lag: open.then(|| Spread::from(&tally.lag)),
+            lateness: open.then(|| Spread::from(&tally.lateness)),
+            cpu_share: evidence
+                .summary
+                .threads
+                .iter()
+                .filter_map(|thread| thread.cpu_share)
+                .collect(),
+            steal_share: evidence.machine.map(|machine| machine.steal_share),
+            busy_share: evidence.machine.map(|machine| machine.busy_share),
+            floor_ns: floor.map(Floor::median_ns),
+            floor_spread_p90_ns: floor.map(|floor| floor.spread_ns(Quantile::P90)),
+            floor_spread_p99_ns: floor.map(|floor| floor.spread_ns(Quantile::P99)),
+            injects: !evidence.server.latency.is_none() && evidence.tier == Tier::Real,
+        }
+    }
+
+    /// The signs by which a run is void.
+    pub(super) fn findings(&self) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        if self.injects {
+            findings.push(limited(
+                "injection",
+                "injection error",
+                &self.injection_error,
+                &INJECTION,
+            ));
+        }
+        if let Some(lateness) = &self.lateness {
+            findings.push(limited(
+                "lateness",
+                "schedule lag of the client",
+                lateness,
+                &LATENESS,
+            ));
+        }
+        if let Some(steal) = self.steal_share {
+            let text = format!(
+                "{:.1} % of processor time stolen, limit {:.1} %",
+                steal * 100.0,
+                STEAL_SHARE * 100.0
+            );
+            findings.push(Finding::validity("steal", steal <= STEAL_SHARE, text));
+        }
+        if let (Some(p90), Some(p99)) = (self.floor_spread_p90_ns, self.floor_spread_p99_ns) {
+            let holds = p90 <= FLOOR_SPREAD.1 && p99 <= FLOOR_SPREAD.2;
+            let text = format!(
+                "floor {} us, its p90 {} us and p99 {} us above, limits {} and {} us",
+                micros(self.floor_ns.unwrap_or(0)),
+                micros(p90),
+                micros(p99),
+                micros(FLOOR_SPREAD.1),
+                micros(FLOOR_SPREAD.2),
+            );
+            findings.push(Finding::validity("floor", holds, text));
+        }
+        findings
+    }
+}
+
+fn limited(name: &'static str, what: &str, found: &Spread, limits: &(u64, u64, u64)) -> Finding {
+    let all = [
+        ("p50", found.p50_ns, limits.0),
+        ("p90", found.p90_ns, limits.1),
+        ("p99", found.p99_ns, limits.2),
+    ];
+    let holds = all.iter().all(|(_, found, limit)| found <= limit);
+    let list: Vec<String> = all
+        .iter()
+        .map(|(q, found, limit)| format!("{q} {} of {} us", micros(*found), micros(*limit)))
+        .collect();
+    Finding::validity(name, holds, format!("{what}: {}", list.join(", ")))
+}
+
+/// Microseconds with one decimal.
+fn micros(ns: u64) -> String {
+    let tenths = ns.saturating_add(50) / 100;
+    match tenths % 10 {
+        0 => (tenths / 10).to_string(),
+        tenth => format!("{}.{tenth}", tenths / 10),
+    }
+}
+
+/// Limits of the injection error at p50, p90, p99: beyond them the server did not do what it was
+/// told, and says so.
+const INJECTION: (u64, u64, u64) = (20_000, 120_000, 500_000);
+/// Limits of the client's lateness: beyond them it did not get the processor when it was due.
+const LATENESS: (u64, u64, u64) = (50_000, 250_000, 1_000_000);
+/// Limits of the floor's spread at p90 and p99 (the first is its distance to itself).
+const FLOOR_SPREAD: (u64, u64, u64) = (0, 250_000, 1_000_000);
+/// Share of processor time that the hypervisor may take.
+const STEAL_SHARE: f64 = 0.02;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::verdict::Verdict;
+
+    #[test]
+    fn a_run_is_void_as_soon_as_one_limit_is_passed() {
+        let quiet = Spread {
+            count: 1,
+            p50_ns: 20_000,
+            p90_ns: 120_000,
+            p99_ns: 500_000,
+            max_ns: u64::MAX,
+        };
+        let verdict = |spread: &Spread| limited("injection", "", spread, &INJECTION).verdict;
+        assert_eq!(verdict(&quiet), Verdict::Pass);
+        for noisy in [
+            Spread {
+                p50_ns: 20_001,
+                ..quiet
+            },
+            Spread {
+                p90_ns: 120_001,
+                ..quiet
+            },
+            Spread {
+                p99_ns: 500_001,
+                ..quiet
+            },
+        ] {
+            assert_eq!(verdict(&noisy), Verdict::Void);
+        }
+    }
+
+    #[test]
+    fn microseconds_are_rounded_to_a_decimal() {
+        assert_eq!(micros(0), "0");
+        assert_eq!(micros(12_340), "12.3");
+        assert_eq!(micros(12_950), "13");
+    }
+}

@@ -1,0 +1,203 @@
+//! What a scenario came to, and its forms: text for people ([`text`]), JSON for programs ([`json`]).
+//!
+//! The report of a virtual run holds nothing of the machine or the moment, so that two runs of the
+//! same scenario print the same bytes.
+
+pub mod json;
+pub mod text;
+
+use kvlab_bench_client::record::Notice;
+use kvlab_bench_client::settings::{Arrivals, Load, PipelineMode, Settings, Target};
+use serde::Serialize;
+
+use crate::check::Judgement;
+use crate::noise::Machine;
+use crate::runner::{Evidence, Tier};
+use crate::scenario::{Part, Scenario};
+use crate::truth::digest::of_pairs;
+use crate::verdict::Verdict;
+
+/// What a scenario came to.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// Name of the scenario.
+    pub name: String,
+    /// What it shows.
+    pub description: String,
+    /// The clock it ran on.
+    pub tier: Tier,
+    /// Seed of the server.
+    pub seed: u64,
+    /// The latency rules of the server, as text.
+    pub latency: Vec<String>,
+    /// Its freeze, as text.
+    pub freeze: Option<String>,
+    /// The machine; nothing under virtual time.
+    pub machine: Option<Machine>,
+    /// The clients.
+    pub parts: Vec<PartReport>,
+    /// The worst verdict of all clients.
+    pub verdict: Verdict,
+}
+
+/// What one client came to.
+#[derive(Clone, Debug)]
+pub struct PartReport {
+    /// Its name.
+    pub name: String,
+    /// What it did.
+    pub load: LoadReport,
+    /// Runs that were needed; more than one when earlier ones were void.
+    pub attempts: u32,
+    /// What was found.
+    pub judgement: Judgement,
+    /// Hash over the joined rows, under virtual time.
+    pub rows_hash: Option<u64>,
+    /// Hash over the sequence of operations that the client drew.
+    pub sequence_hash: u64,
+    /// Answered requests per second.
+    pub rate_per_second: f64,
+    /// What the client itself says one must know.
+    pub notices: Vec<String>,
+}
+
+/// What a client did, in words that name the experiment.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LoadReport {
+    /// Protocol.
+    pub protocol: &'static str,
+    /// `closed` or `open`.
+    pub model: &'static str,
+    /// Arrivals per second of an open loop.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate_per_second: Option<f64>,
+    /// Their law.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub arrivals: Option<&'static str>,
+    /// Connections.
+    pub connections: u32,
+    /// Requests in flight on each.
+    pub pipeline: u32,
+    /// How slots are filled again.
+    pub pipeline_mode: &'static str,
+    /// Client threads.
+    pub threads: u32,
+    /// Seed of the client.
+    pub seed: u64,
+}
+
+impl Report {
+    /// Puts the parts together.
+    #[must_use]
+    pub fn new(
+        scenario: &Scenario,
+        tier: Tier,
+        machine: Option<Machine>,
+        parts: Vec<PartReport>,
+    ) -> Self {
+        let config = &scenario.server.config;
+        Self {
+            name: scenario.name.clone(),
+            description: scenario.description.clone(),
+            tier,
+            seed: config.seed,
+            latency: config
+                .latency
+                .rules()
+                .iter()
+                .map(ToString::to_string)
+                .collect(),
+            freeze: config.freeze.map(|freeze| freeze.to_string()),
+            machine,
+            verdict: parts
+                .iter()
+                .map(|part| part.judgement.verdict)
+                .max()
+                .unwrap_or_default(),
+            parts,
+        }
+    }
+}
+
+impl PartReport {
+    /// Takes from the evidence what a report holds.
+    #[must_use]
+    pub fn new(part: &Part, evidence: &Evidence, judgement: Judgement, attempts: u32) -> Self {
+        let is_virtual = evidence.tier != Tier::Real;
+        Self {
+            name: part.name.clone(),
+            load: LoadReport::from(&part.settings),
+            attempts,
+            judgement,
+            rows_hash: is_virtual.then(|| of_pairs(&evidence.joined.pairs)),
+            sequence_hash: evidence.summary.sequence_hash,
+            rate_per_second: evidence.summary.rate(),
+            notices: evidence.summary.notices.iter().map(notice).collect(),
+        }
+    }
+}
+
+impl From<&Settings> for LoadReport {
+    fn from(settings: &Settings) -> Self {
+        let (rate, arrivals) = match settings.load {
+            Load::Closed => (None, None),
+            Load::Open { rate, arrivals } => (Some(rate.as_f64()), Some(arrivals)),
+        };
+        Self {
+            protocol: match settings.target {
+                Target::Redis(_) => "redis",
+                Target::Aerospike(_) => "aerospike",
+            },
+            model: if settings.load.is_open() {
+                "open"
+            } else {
+                "closed"
+            },
+            rate_per_second: rate,
+            arrivals: arrivals.map(|arrivals| match arrivals {
+                Arrivals::Uniform => "uniform",
+                Arrivals::Poisson => "poisson",
+            }),
+            connections: settings.connections.get(),
+            pipeline: settings.pipeline.depth.get(),
+            pipeline_mode: match settings.pipeline.mode {
+                PipelineMode::Window => "window",
+                PipelineMode::Batch => "batch",
+            },
+            threads: settings.threads.get(),
+            seed: settings.seed,
+        }
+    }
+}
+
+fn notice(notice: &Notice) -> String {
+    let ms = |time: &std::time::Duration| format!("{:.3} ms", time.as_secs_f64() * 1e3);
+    match notice {
+        Notice::FellBehind {
+            late_p50,
+            late_p99,
+            late_max,
+            ..
+        } => format!(
+            "the client fell behind its schedule: p50 {}, p99 {}, at most {}",
+            ms(late_p50),
+            ms(late_p99),
+            ms(late_max)
+        ),
+        Notice::Busy { thread, cpu_share } => {
+            format!(
+                "client thread {thread} used {:.0} % of a core",
+                cpu_share * 100.0
+            )
+        }
+        Notice::TimeoutsExcluded { count } => {
+            format!("{count} requests timed out and are not in the latencies")
+        }
+        Notice::ConnectionsMissing { wanted, up } => {
+            format!("{up} of {wanted} connections were up when the load began")
+        }
+        Notice::ServerLost(loss) => format!("the server went away: {}", loss.error),
+        Notice::Clamped { count } => format!("{count} latencies above one hour"),
+        _ => "see the client's own report".to_owned(),
+    }
+}

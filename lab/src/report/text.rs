@@ -1,0 +1,315 @@
+//! The report for people: for each client a verdict table per figure, what became of the requests,
+//! how well the machine carried it, and every finding that does not hold.
+
+use std::fmt::{self, Write};
+
+use comfy_table::presets::UTF8_BORDERS_ONLY;
+use comfy_table::{CellAlignment, Table};
+
+use super::{LoadReport, PartReport, Report};
+use crate::check::{Figure, FigureKind, QuantileRow, Spread, TruthSource};
+use crate::runner::Tier;
+use crate::verdict::Verdict;
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&render(self))
+    }
+}
+
+/// The text of a report.
+#[must_use]
+pub fn render(report: &Report) -> String {
+    let mut out = String::new();
+    // Writing to a string cannot fail.
+    let _ = write_report(report, &mut out);
+    out
+}
+
+fn write_report(report: &Report, out: &mut String) -> fmt::Result {
+    write!(out, "scenario {}", report.name)?;
+    if !report.description.is_empty() {
+        write!(out, ": {}", report.description)?;
+    }
+    writeln!(out)?;
+    let latency = if report.latency.is_empty() {
+        "none".to_owned()
+    } else {
+        report.latency.join(", ")
+    };
+    write!(out, "server: latency {latency}")?;
+    if let Some(freeze) = &report.freeze {
+        write!(out, ", freeze {freeze}")?;
+    }
+    writeln!(out, ", seed {}", report.seed)?;
+    if let Tier::Virtual { leg_ns } = report.tier {
+        writeln!(
+            out,
+            "virtual time: {} each way through the network, no machine in between",
+            time(leg_ns)
+        )?;
+    }
+    if let Some(machine) = &report.machine {
+        writeln!(
+            out,
+            "machine: {} cores, kernel {}, clock {}, load {}; a sleeping thread wakes {} late \
+             (p90 {}, p99 {})",
+            machine.cores,
+            machine.kernel,
+            machine.clock_source,
+            machine.load,
+            time(machine.wake_up_p50_ns),
+            time(machine.wake_up_p90_ns),
+            time(machine.wake_up_p99_ns),
+        )?;
+    }
+    for part in &report.parts {
+        writeln!(out)?;
+        write_part(part, report.tier, out)?;
+    }
+    writeln!(out, "\nverdict: {}", report.verdict)
+}
+
+fn write_part(part: &PartReport, tier: Tier, out: &mut String) -> fmt::Result {
+    writeln!(out, "== {}: {}", part.name, describe(&part.load))?;
+    for figure in &part.judgement.figures {
+        write_figure(figure, tier, out)?;
+    }
+    let requests = &part.judgement.accounting;
+    writeln!(
+        out,
+        "requests: {} due, {} sent, {} answered, {} accounted for ({} hits, {} misses, {} errors, \
+         {} timed out, {} lost, {} not sent)",
+        requests.due,
+        requests.sent,
+        requests.answered,
+        requests.accounted,
+        requests.hits,
+        requests.misses,
+        requests.errors,
+        requests.timeouts,
+        requests.lost,
+        requests.not_sent,
+    )?;
+    write_machine(part, tier, out)?;
+    for notice in &part.notices {
+        writeln!(out, "notice: {notice}")?;
+    }
+    for finding in &part.judgement.findings {
+        if finding.verdict == Verdict::Pass {
+            continue;
+        }
+        writeln!(
+            out,
+            "{}: {}: {}",
+            finding.verdict, finding.name, finding.text
+        )?;
+        for example in &finding.examples {
+            writeln!(out, "    {example}")?;
+        }
+    }
+    let passed = part
+        .judgement
+        .findings
+        .iter()
+        .filter(|found| found.verdict == Verdict::Pass);
+    let names: Vec<&str> = passed.map(|finding| finding.name).collect();
+    writeln!(out, "checks passed: {}", names.join(", "))?;
+    if let Some(hash) = part.rows_hash {
+        writeln!(out, "hash of the rows: {hash:016x}")?;
+    }
+    write!(out, "{}: {}", part.name, part.judgement.verdict)?;
+    if part.attempts > 1 {
+        write!(out, ", after {} void runs", part.attempts - 1)?;
+    }
+    writeln!(out)
+}
+
+fn write_machine(part: &PartReport, tier: Tier, out: &mut String) -> fmt::Result {
+    let measured = &part.judgement.validity;
+    if let Some(lag) = &measured.lag {
+        writeln!(out, "lag (send - intended): {}", spread(lag))?;
+    }
+    if measured.order_delay.max_ns > 0 {
+        writeln!(
+            out,
+            "order delay and freezes: {}",
+            spread(&measured.order_delay)
+        )?;
+    }
+    if tier != Tier::Real {
+        return Ok(());
+    }
+    writeln!(
+        out,
+        "injection error: {} before the write; p50 {}, p90 {} after it",
+        spread(&measured.injection_error),
+        time(measured.injection_error_after.p50_ns),
+        time(measured.injection_error_after.p90_ns),
+    )?;
+    if let Some(lateness) = &measured.lateness {
+        writeln!(out, "lateness of the sends: {}", spread(lateness))?;
+    }
+    write!(
+        out,
+        "client - server per request: {}",
+        spread(&measured.pair_error)
+    )?;
+    if let Some(floor) = measured.floor_ns {
+        write!(
+            out,
+            "; floor {} (its p90 {}, p99 {} above)",
+            time(floor),
+            time(measured.floor_spread_p90_ns.unwrap_or(0)),
+            time(measured.floor_spread_p99_ns.unwrap_or(0)),
+        )?;
+    }
+    writeln!(out)?;
+    let shares: Vec<String> = measured
+        .cpu_share
+        .iter()
+        .map(|share| format!("{:.0} %", share * 100.0))
+        .collect();
+    write!(out, "processor: client threads {}", shares.join(", "))?;
+    if let (Some(busy), Some(steal)) = (measured.busy_share, measured.steal_share) {
+        write!(
+            out,
+            "; machine {:.0} % busy, {:.1} % stolen",
+            busy * 100.0,
+            steal * 100.0
+        )?;
+    }
+    writeln!(out, "; {:.0} answers per second", part.rate_per_second)
+}
+
+fn describe(load: &LoadReport) -> String {
+    let model = match (load.rate_per_second, load.arrivals) {
+        (Some(rate), Some(arrivals)) => {
+            format!("open loop, {rate} per second, {arrivals} arrivals")
+        }
+        _ => "closed loop".to_owned(),
+    };
+    format!(
+        "{}, {model}, {} connections x {} ({}), {} thread{}, seed {}",
+        load.protocol,
+        load.connections,
+        load.pipeline,
+        load.pipeline_mode,
+        load.threads,
+        if load.threads == 1 { "" } else { "s" },
+        load.seed,
+    )
+}
+
+fn write_figure(figure: &Figure, tier: Tier, out: &mut String) -> fmt::Result {
+    let (name, truth) = match (figure.figure, figure.truth) {
+        (FigureKind::Service, _) => ("service time (from the send)", "true sojourn"),
+        (FigureKind::Response, TruthSource::Timetable) => (
+            "response time (from the intended moment)",
+            "by the timetable",
+        ),
+        (FigureKind::Response, _) => ("response time (from the intended moment)", "by the stamps"),
+    };
+    let beyond = match (figure.figure, tier) {
+        (FigureKind::Service, Tier::Real) => "; the error is reported - true - floor",
+        (FigureKind::Service, Tier::Virtual { .. }) => "; the error is reported - true - network",
+        (FigureKind::Response, _) => "; the error is reported - true",
+    };
+    writeln!(out, "{name}, {} requests{beyond}", figure.samples)?;
+    let mut table = Table::new();
+    table.load_style(UTF8_BORDERS_ONLY);
+    table.set_header([
+        "quantile",
+        "injected",
+        truth,
+        "reported",
+        "error",
+        "tolerance",
+        "verdict",
+    ]);
+    for row in &figure.quantiles {
+        table.add_row(cells(row));
+    }
+    for column in table.column_iter_mut().skip(1).take(5) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    writeln!(out, "{table}")
+}
+
+fn cells(row: &QuantileRow) -> [String; 7] {
+    let verdict = match (row.verdict, &row.reason) {
+        (Some(verdict), _) => verdict.to_string(),
+        (None, Some(reason)) => format!("n/a: {reason}"),
+        (None, None) => "n/a".to_owned(),
+    };
+    [
+        row.quantile.to_string(),
+        time(row.injected_ns),
+        time(row.true_ns),
+        time(row.reported_ns),
+        signed(row.error_ns),
+        row.tolerance_ns.map_or_else(
+            || "-".to_owned(),
+            |tolerance| format!("+-{}", time(tolerance)),
+        ),
+        verdict,
+    ]
+}
+
+fn spread(spread: &Spread) -> String {
+    format!(
+        "p50 {}, p90 {}, p99 {}, max {}",
+        time(spread.p50_ns),
+        time(spread.p90_ns),
+        time(spread.p99_ns),
+        time(spread.max_ns)
+    )
+}
+
+/// Milliseconds with three decimals from a tenth of a millisecond on, else microseconds with one.
+fn time(ns: u64) -> String {
+    let mut text = String::new();
+    // Integer arithmetic, so that the same number prints alike everywhere.
+    let _ = if ns >= 100_000 {
+        let micros = ns.saturating_add(500) / 1000;
+        write!(text, "{}.{:03} ms", micros / 1000, micros % 1000)
+    } else {
+        let tenths = ns.saturating_add(50) / 100;
+        write!(text, "{}.{} us", tenths / 10, tenths % 10)
+    };
+    text
+}
+
+fn signed(ns: i64) -> String {
+    let sign = match ns {
+        0 => return "0".to_owned(),
+        ..0 => '-',
+        _ => '+',
+    };
+    format!("{sign}{}", time(ns.unsigned_abs()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_readable_and_rounded() {
+        for (ns, text) in [
+            (0, "0.0 us"),
+            (40, "0.0 us"),
+            (12_340, "12.3 us"),
+            (99_949, "99.9 us"),
+            (100_000, "0.100 ms"),
+            (1_000_499, "1.000 ms"),
+            (131_925_500, "131.926 ms"),
+        ] {
+            assert_eq!(time(ns), text);
+        }
+        assert_eq!(
+            (signed(0), signed(-1_500)),
+            ("0".to_owned(), "-1.5 us".to_owned())
+        );
+        assert_eq!(signed(2_000_000), "+2.000 ms");
+    }
+}

@@ -1,0 +1,181 @@
+//! Running one part of a scenario and collecting what both sides recorded.
+
+pub mod real;
+pub mod suite;
+pub mod virtual_time;
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+
+use kvlab_bench_client::record::{ClientRow, RowKind, Summary};
+use kvlab_bench_client::settings::Target;
+use kvlab_bench_client::{RunError, Settings};
+use kvlab_mock_server::latency::{Freeze, LatencyRules};
+use kvlab_mock_server::{ServerConfig, StartError};
+use kvlab_timing::Stamp;
+
+use crate::noise::MachineUse;
+use crate::truth::Joined;
+use crate::truth::timing::{Freezes, Rule};
+
+/// What a finished run of one client left behind.
+#[derive(Clone, Debug)]
+pub struct Evidence {
+    /// The clock it ran on.
+    pub tier: Tier,
+    /// What the client was told.
+    pub settings: Settings,
+    /// What the client reports.
+    pub summary: Summary,
+    /// Every request as both sides saw it.
+    pub joined: Joined,
+    /// What the server was told.
+    pub server: ServerFacts,
+    /// Which thread of the client each load connection belonged to, where that is certain.
+    pub pools: Option<Pools>,
+    /// What the machine did meanwhile; nothing under virtual time.
+    pub machine: Option<MachineUse>,
+}
+
+/// The load connections of the client by thread.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Pools {
+    /// Load connections of each thread.
+    pub connections: Vec<usize>,
+    /// The thread of each connection that carried load.
+    pub of_address: HashMap<SocketAddr, usize>,
+}
+
+impl Pools {
+    /// Reads the threads from the order of the rows, which come thread by thread. `None` when a
+    /// connection was made anew or carried no load, so that the blocks cannot be told apart.
+    #[must_use]
+    pub fn from_rows(rows: &[ClientRow], connections: &[usize]) -> Option<Self> {
+        let mut pools = Self {
+            connections: connections.to_vec(),
+            of_address: HashMap::new(),
+        };
+        let (mut thread, mut used) = (0, 0);
+        for row in rows {
+            if !matches!(row.kind, RowKind::Load | RowKind::Warmup) {
+                continue;
+            }
+            match pools.of_address.get(&row.local) {
+                Some(owner) if *owner == thread => {}
+                Some(_) => return None,
+                None => {
+                    if used == *connections.get(thread)? {
+                        (thread, used) = (thread + 1, 0);
+                        connections.get(thread)?;
+                    }
+                    pools.of_address.insert(row.local, thread);
+                    used += 1;
+                }
+            }
+        }
+        let all: usize = connections.iter().sum();
+        (pools.of_address.len() == all).then_some(pools)
+    }
+}
+
+/// The clock of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tier {
+    /// Sockets, threads and the clock of the machine.
+    Real,
+    /// In-memory pipes and a clock that jumps.
+    Virtual {
+        /// Time of a message from one side to the other.
+        leg_ns: u64,
+    },
+}
+
+impl Tier {
+    /// Time of a message from one side to the other: known under virtual time, 0 otherwise.
+    #[must_use]
+    pub fn leg_ns(self) -> u64 {
+        match self {
+            Self::Real => 0,
+            Self::Virtual { leg_ns } => leg_ns,
+        }
+    }
+}
+
+/// What the server was told and when it started.
+#[derive(Clone, Debug)]
+pub struct ServerFacts {
+    /// When it started; freezes count from here.
+    pub started: Stamp,
+    /// The delays it was to inject.
+    pub latency: LatencyRules,
+    /// Its freezes.
+    pub freeze: Option<Freeze>,
+}
+
+impl ServerFacts {
+    fn new(config: &ServerConfig, started: Stamp) -> Self {
+        Self {
+            started,
+            latency: config.latency.clone(),
+            freeze: config.freeze,
+        }
+    }
+
+    /// Its freezes as moments.
+    #[must_use]
+    pub fn freezes(&self) -> Option<Freezes> {
+        self.freeze
+            .as_ref()
+            .map(|freeze| Freezes::new(self.started, freeze))
+    }
+}
+
+impl Evidence {
+    /// What the rows have to keep.
+    #[must_use]
+    pub fn rule(&self) -> Rule {
+        Rule {
+            freezes: self.server.freezes(),
+            open: self.settings.load.is_open(),
+        }
+    }
+}
+
+/// Why a part could not be run.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PartError {
+    /// The server did not start.
+    #[error(transparent)]
+    Server(#[from] StartError),
+    /// The server has no port for the client's protocol.
+    #[error("the server has no port for this protocol")]
+    NoPort,
+    /// The client has no result.
+    #[error(transparent)]
+    Client(#[from] RunError),
+    /// Nothing is pending and the client is not finished: it waits for something that never comes.
+    #[error("the client waits for ever at {at}")]
+    Stuck {
+        /// The moment.
+        at: Stamp,
+    },
+}
+
+/// Points the client at the server.
+fn aim(settings: &mut Settings, address: SocketAddr) {
+    match &mut settings.target {
+        Target::Redis(target) => target.address = address,
+        Target::Aerospike(target) => target.seeds = vec![address],
+    }
+    settings.record_rows = true;
+}
+
+/// Load connections of each thread, as the client reports them.
+fn connections_by_thread(summary: &Summary) -> Vec<usize> {
+    summary
+        .threads
+        .iter()
+        .map(|thread| usize::try_from(thread.connections).unwrap_or(usize::MAX))
+        .collect()
+}

@@ -1,0 +1,130 @@
+//! A whole scenario: its clients one after the other, judged and put together in a report.
+
+use std::time::Duration;
+
+use super::{PartError, Tier, real, virtual_time};
+use crate::check::judge;
+use crate::noise::Machine;
+use crate::report::{PartReport, Report};
+use crate::scenario::{Part, Scenario};
+use crate::verdict::Verdict;
+
+/// The clock a scenario is run on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Clock {
+    /// The machine's.
+    Real,
+    /// One that jumps.
+    Virtual,
+}
+
+/// Hears how a scenario goes on; a run takes a while.
+pub trait Progress {
+    /// Something begins or happened, in a line.
+    fn say(&mut self, line: &str);
+}
+
+/// Tells nobody.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Quiet;
+
+impl Progress for Quiet {
+    fn say(&mut self, _line: &str) {}
+}
+
+/// Why a scenario has no report.
+#[derive(Debug, thiserror::Error)]
+#[error("{part}: {source}")]
+pub struct SuiteError {
+    /// The client that could not be run.
+    pub part: String,
+    /// Why.
+    pub source: PartError,
+}
+
+/// Runs every client of a scenario and judges it. A void run is tried again up to
+/// [`MOST_RETRIES`] times, a failed one never.
+///
+/// # Errors
+/// When a client could not be run at all.
+pub fn run(
+    scenario: &Scenario,
+    clock: Clock,
+    progress: &mut dyn Progress,
+) -> Result<Report, SuiteError> {
+    let machine = (clock == Clock::Real).then(Machine::measure);
+    let mut parts = Vec::with_capacity(scenario.parts.len());
+    for (index, part) in scenario.parts.iter().enumerate() {
+        let place = format!("{}/{} {}", index + 1, scenario.parts.len(), part.name);
+        let report = match clock {
+            Clock::Virtual => run_virtual(scenario, part),
+            Clock::Real => run_real(scenario, part, &place, progress),
+        };
+        let report = report.map_err(|source| SuiteError {
+            part: part.name.clone(),
+            source,
+        })?;
+        progress.say(&format!("{place}: {}", report.judgement.verdict));
+        parts.push(report);
+    }
+    let tier = match clock {
+        Clock::Real => Tier::Real,
+        Clock::Virtual => Tier::Virtual {
+            leg_ns: scenario.network_ns,
+        },
+    };
+    Ok(Report::new(scenario, tier, machine, parts))
+}
+
+fn run_virtual(scenario: &Scenario, part: &Part) -> Result<PartReport, PartError> {
+    let config = scenario.server_for(part);
+    let evidence = virtual_time::run(config, part.settings.clone(), scenario.network_ns)?;
+    let judgement = judge(&evidence, &part.expect, None);
+    Ok(PartReport::new(part, &evidence, judgement, 1))
+}
+
+fn run_real(
+    scenario: &Scenario,
+    part: &Part,
+    place: &str,
+    progress: &mut dyn Progress,
+) -> Result<PartReport, PartError> {
+    let config = scenario.server_for(part);
+    let mut attempt = 1;
+    loop {
+        progress.say(&format!(
+            "{place}: measuring the floor, then {}",
+            length(part)
+        ));
+        let floor = real::floor(&config, &part.settings)?;
+        let evidence = real::run(config.clone(), part.settings.clone())?;
+        let judgement = judge(&evidence, &part.expect, Some(&floor));
+        if judgement.verdict != Verdict::Void || attempt > MOST_RETRIES {
+            return Ok(PartReport::new(part, &evidence, judgement, attempt));
+        }
+        let reasons = judgement
+            .findings
+            .iter()
+            .filter(|finding| finding.verdict == Verdict::Void);
+        let reasons: Vec<&str> = reasons.map(|finding| finding.text.as_str()).collect();
+        progress.say(&format!(
+            "{place}: void ({}), trying again",
+            reasons.join("; ")
+        ));
+        attempt += 1;
+    }
+}
+
+fn length(part: &Part) -> String {
+    let stop = part.settings.stop;
+    let warmup = part.settings.warmup;
+    let time = |time: Duration| kvlab_timing::duration::format(time);
+    match (stop.duration, stop.requests) {
+        (Some(duration), _) => format!("{} of load", time(duration + warmup)),
+        (None, Some(requests)) => format!("{requests} requests"),
+        (None, None) => "the load".to_owned(),
+    }
+}
+
+/// How often a void run is tried again.
+pub const MOST_RETRIES: u32 = 3;

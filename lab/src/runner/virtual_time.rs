@@ -1,0 +1,304 @@
+//! Server and client in one thread under a clock that jumps.
+//!
+//! Bytes travel through in-memory pipes; every message (connect, data, close) takes the same time
+//! from one side to the other. Everything pending stands in one heap. Events at the same moment run
+//! in the order (connection, sequence), where connections are numbered as they are made; then the
+//! server's timers of that moment run, then the client's. Nothing depends on the machine, its number
+//! of cores or the date, so a run is the same bit for bit wherever it runs.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, HashMap};
+use std::net::{Ipv4Addr, SocketAddr};
+
+use bytes::Bytes;
+use kvlab_bench_client::settings::Target;
+use kvlab_bench_client::virtual_shell::{ClientAction, ClientConnId, VirtualClient};
+use kvlab_bench_client::{RunResult, Settings};
+use kvlab_mock_server::dialect::Listener;
+use kvlab_mock_server::event::ConnId;
+use kvlab_mock_server::virtual_shell::VirtualServer;
+use kvlab_mock_server::{ServerConfig, Truth};
+use kvlab_timing::{Stamp, VirtualClock};
+
+use super::{Evidence, PartError, Pools, ServerFacts, Tier, aim, connections_by_thread};
+use crate::truth::join::{Network, join};
+
+/// Runs one client against a server of its own under virtual time.
+///
+/// # Errors
+/// When the client has no result, or waits for something that never comes.
+pub fn run(
+    config: ServerConfig,
+    mut settings: Settings,
+    leg_ns: u64,
+) -> Result<Evidence, PartError> {
+    // Without any delay a closed loop would never leave its first moment.
+    let leg_ns = leg_ns.max(1);
+    let facts = ServerFacts::new(&config, START);
+    let server = VirtualServer::new(config, START);
+    let listener = match settings.target {
+        Target::Redis(_) => Listener::Redis,
+        Target::Aerospike(_) => Listener::Aerospike,
+    };
+    let address = server.address(listener).ok_or(PartError::NoPort)?;
+    aim(&mut settings, address);
+    let world = World::new(
+        server,
+        VirtualClient::new(&settings, START)?,
+        listener,
+        leg_ns,
+    );
+    let (result, truth) = world.run()?;
+    let pools = Pools::from_rows(&result.rows, &connections_by_thread(&result.summary));
+    Ok(Evidence {
+        tier: Tier::Virtual { leg_ns },
+        pools,
+        machine: None,
+        joined: join(result.rows, truth.rows, Network::Exact),
+        summary: result.summary,
+        settings,
+        server: facts,
+    })
+}
+
+/// Where the virtual clock begins: late enough that no subtraction meets its end.
+pub const START: Stamp = Stamp::from_nanos(1_000_000_000);
+
+struct World {
+    clock: VirtualClock,
+    server: VirtualServer,
+    client: VirtualClient,
+    listener: Listener,
+    leg_ns: u64,
+    pipes: Vec<Pipe>,
+    by_client: BTreeMap<ClientConnId, usize>,
+    by_server: BTreeMap<ConnId, usize>,
+    pending: BinaryHeap<Reverse<Pending>>,
+    sequence: u64,
+    ordinals: HashMap<SocketAddr, u32>,
+}
+
+/// One connection.
+struct Pipe {
+    client: ClientConnId,
+    server: Option<ConnId>,
+    local: SocketAddr,
+    ordinal: u32,
+}
+
+/// An event with its place in the order; nothing but the place is compared.
+struct Pending {
+    place: (Stamp, usize, u64),
+    event: Event,
+}
+
+enum Event {
+    /// The server learns of a connection.
+    Accept,
+    /// The client learns that it is connected.
+    Connected,
+    /// Bytes reach the server.
+    ToServer(Bytes),
+    /// Bytes reach the client.
+    ToClient(Bytes),
+    /// The server learns that the client closed.
+    ClosedByClient,
+    /// The client learns that the server closed.
+    ClosedByServer,
+}
+
+impl PartialEq for Pending {
+    fn eq(&self, other: &Self) -> bool {
+        self.place == other.place
+    }
+}
+
+impl Eq for Pending {}
+
+impl PartialOrd for Pending {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Pending {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.place.cmp(&other.place)
+    }
+}
+
+impl World {
+    fn new(server: VirtualServer, client: VirtualClient, listener: Listener, leg_ns: u64) -> Self {
+        Self {
+            clock: VirtualClock::new(START),
+            server,
+            client,
+            listener,
+            leg_ns,
+            pipes: Vec::new(),
+            by_client: BTreeMap::new(),
+            by_server: BTreeMap::new(),
+            pending: BinaryHeap::new(),
+            sequence: 0,
+            ordinals: HashMap::new(),
+        }
+    }
+
+    fn run(mut self) -> Result<(RunResult, Truth), PartError> {
+        self.take_actions();
+        while !self.client.is_finished() {
+            let timer = self.client.poll_timeout();
+            let Some(next) = [self.next_of_server(), timer].into_iter().flatten().min() else {
+                return Err(PartError::Stuck {
+                    at: self.clock.now(),
+                });
+            };
+            self.step(next);
+            if self
+                .client
+                .poll_timeout()
+                .is_some_and(|moment| moment <= next)
+            {
+                self.client.handle_timeout(next);
+                self.take_actions();
+            }
+        }
+        let end = self.clock.now();
+        // What is still on its way reaches the server, and what it still owes comes due.
+        while let Some(next) = self.next_of_server() {
+            self.step(next);
+        }
+        let result = self.client.finish(end)?;
+        Ok((result, self.server.finish(self.clock.now())))
+    }
+
+    /// The next moment at which anything but the client's timers happens.
+    fn next_of_server(&self) -> Option<Stamp> {
+        let event = self.pending.peek().map(|Reverse(pending)| pending.place.0);
+        [event, self.server.poll_timeout()]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    /// Moves the clock to `now` and runs the events and the server's timers of that moment.
+    fn step(&mut self, now: Stamp) {
+        // A timer may lie in the past when it was set by the event just handled; it runs at once.
+        let now = now.max(self.clock.now());
+        // Never back: `now` is the later of the two.
+        let _ = self.clock.advance_to(now);
+        while let Some(Reverse(next)) = self.pending.peek()
+            && next.place.0 <= now
+        {
+            if let Some(Reverse(pending)) = self.pending.pop() {
+                self.handle(now, pending.place.1, pending.event);
+            }
+        }
+        if self
+            .server
+            .poll_timeout()
+            .is_some_and(|moment| moment <= now)
+        {
+            self.server.handle_timeout(now);
+            self.take_outputs();
+        }
+    }
+
+    fn handle(&mut self, now: Stamp, connection: usize, event: Event) {
+        let Some(pipe) = self.pipes.get_mut(connection) else {
+            return;
+        };
+        let (client, server) = (pipe.client, pipe.server);
+        match (event, server) {
+            (Event::Accept, _) => {
+                let id = self.server.accept(now, self.listener, pipe.local);
+                pipe.server = Some(id);
+                self.by_server.insert(id, connection);
+                self.after_a_leg(connection, Event::Connected);
+            }
+            (Event::ToServer(bytes), Some(server)) => {
+                self.server.handle_bytes(now, server, &bytes);
+                self.take_outputs();
+            }
+            (Event::ClosedByClient, Some(server)) => {
+                self.server.handle_eof(now, server);
+                self.take_outputs();
+            }
+            (Event::ToServer(_) | Event::ClosedByClient, None) => {}
+            (Event::Connected, _) => {
+                let (local, ordinal) = (pipe.local, pipe.ordinal);
+                self.client.handle_connected(now, client, local, ordinal);
+                self.take_actions();
+            }
+            (Event::ToClient(bytes), _) => {
+                self.client.handle_bytes(now, client, &bytes);
+                self.take_actions();
+            }
+            (Event::ClosedByServer, _) => {
+                self.client.handle_closed(now, client);
+                self.take_actions();
+            }
+        }
+    }
+
+    fn take_actions(&mut self) {
+        while let Some(action) = self.client.poll_action() {
+            match action {
+                ClientAction::Connect { conn, .. } => self.connect(conn),
+                ClientAction::Send { conn, bytes } => {
+                    if let Some(connection) = self.by_client.get(&conn) {
+                        self.after_a_leg(*connection, Event::ToServer(bytes));
+                    }
+                }
+                ClientAction::Close { conn } => {
+                    if let Some(connection) = self.by_client.get(&conn) {
+                        self.after_a_leg(*connection, Event::ClosedByClient);
+                    }
+                }
+            }
+        }
+    }
+
+    fn connect(&mut self, client: ClientConnId) {
+        let number = self.pipes.len();
+        // Addresses come round again after 20 000 connections, as ephemeral ports do.
+        let port = FIRST_PORT + u16::try_from(number % PORTS).unwrap_or(0);
+        let local = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        let count = self.ordinals.entry(local).or_default();
+        self.pipes.push(Pipe {
+            client,
+            server: None,
+            local,
+            ordinal: *count,
+        });
+        *count += 1;
+        self.by_client.insert(client, number);
+        self.after_a_leg(number, Event::Accept);
+    }
+
+    fn take_outputs(&mut self) {
+        while let Some(output) = self.server.poll_output() {
+            let Some(connection) = self.by_server.get(&output.connection).copied() else {
+                continue;
+            };
+            if !output.bytes.is_empty() {
+                self.after_a_leg(connection, Event::ToClient(output.bytes));
+            }
+            if output.close {
+                self.after_a_leg(connection, Event::ClosedByServer);
+            }
+        }
+    }
+
+    fn after_a_leg(&mut self, connection: usize, event: Event) {
+        let moment = self.clock.now().add_nanos(self.leg_ns);
+        self.pending.push(Reverse(Pending {
+            place: (moment, connection, self.sequence),
+            event,
+        }));
+        self.sequence += 1;
+    }
+}
+
+const FIRST_PORT: u16 = 40_000;
+const PORTS: usize = 20_000;

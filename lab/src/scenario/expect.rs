@@ -1,0 +1,202 @@
+//! What is expected of a client's numbers.
+
+use std::fmt;
+use std::time::Duration;
+
+use kvlab_timing::duration;
+use serde::de::{self, Deserializer};
+use serde::{Deserialize, Serialize, Serializer};
+
+use crate::truth::Quantile;
+
+/// An allowed error: the larger of a time and a share of the true value.
+///
+/// In text `50us`, `2%`, or both as `50us or 2%`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Tolerance {
+    /// The time.
+    pub time: Duration,
+    /// The share of the true value, 0 to 1.
+    pub share: f64,
+}
+
+impl Tolerance {
+    /// The larger of `micros` microseconds and `percent` percent.
+    #[must_use]
+    pub const fn new(micros: u64, percent: f64) -> Self {
+        Self {
+            time: Duration::from_micros(micros),
+            share: percent / 100.0,
+        }
+    }
+
+    /// The allowed error for a true value, in nanoseconds.
+    #[must_use]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss,
+        reason = "rounded down; the cast saturates"
+    )]
+    pub fn of_ns(&self, truth_ns: u64) -> u64 {
+        let time = u64::try_from(self.time.as_nanos()).unwrap_or(u64::MAX);
+        time.max((truth_ns as f64 * self.share) as u64)
+    }
+
+    /// Reads the text form.
+    ///
+    /// # Errors
+    /// When it is not of that form.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let mut tolerance = Self {
+            time: Duration::ZERO,
+            share: 0.0,
+        };
+        for term in text.split(" or ").map(str::trim) {
+            match term.strip_suffix('%') {
+                Some(percent) => {
+                    let percent: f64 = percent.trim().parse().map_err(|_| expected(text))?;
+                    if !(0.0..=1000.0).contains(&percent) {
+                        return Err(expected(text));
+                    }
+                    tolerance.share = percent / 100.0;
+                }
+                None => tolerance.time = duration::parse(term).map_err(|_| expected(text))?,
+            }
+        }
+        Ok(tolerance)
+    }
+}
+
+fn expected(text: &str) -> String {
+    format!(
+        "'{text}' is not a tolerance: expected a time, a percentage, or both as in '50us or 2%'"
+    )
+}
+
+impl fmt::Display for Tolerance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.time.is_zero(), self.share == 0.0) {
+            (false, false) => {
+                write!(
+                    f,
+                    "{} or {}%",
+                    duration::Human(self.time),
+                    self.share * 100.0
+                )
+            }
+            (true, false) => write!(f, "{}%", self.share * 100.0),
+            _ => write!(f, "{}", duration::Human(self.time)),
+        }
+    }
+}
+
+impl Serialize for Tolerance {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Tolerance {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Self::parse(&text).map_err(de::Error::custom)
+    }
+}
+
+/// Tolerances by quantile; what is not given has the default or is not judged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Limits {
+    /// At the median.
+    pub p50: Option<Tolerance>,
+    /// At the 90th percentile.
+    pub p90: Option<Tolerance>,
+    /// At the 99th percentile.
+    pub p99: Option<Tolerance>,
+    /// At the 99.9th percentile.
+    #[serde(rename = "p99.9")]
+    pub p99_9: Option<Tolerance>,
+}
+
+impl Limits {
+    /// The tolerance at a quantile, if one is given.
+    #[must_use]
+    pub fn at(&self, q: Quantile) -> Option<Tolerance> {
+        match q {
+            Quantile::P50 => self.p50,
+            Quantile::P90 => self.p90,
+            Quantile::P99 => self.p99,
+            Quantile::P99_9 => self.p99_9,
+            _ => None,
+        }
+    }
+}
+
+/// What is expected of one client.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Expect {
+    /// The reported service time against the true sojourn plus the floor.
+    pub service: Limits,
+    /// The reported response time against the timetable.
+    pub response: Limits,
+    /// The true sojourn against the law that was to be injected; by default not judged.
+    pub sojourn: Limits,
+    /// Requests that may fail: errors, time-outs, lost and never sent ones together.
+    pub failed: u64,
+}
+
+/// The default tolerance of the reported service time. To those above the median the floor's own
+/// spread is added, to the tails half the width of the order-statistic interval.
+#[must_use]
+pub fn default_service(q: Quantile) -> Option<Tolerance> {
+    match q {
+        Quantile::P50 | Quantile::P90 => Some(Tolerance::new(50, 2.0)),
+        Quantile::P99 => Some(Tolerance::new(250, 5.0)),
+        Quantile::P99_9 => Some(Tolerance::new(250, 10.0)),
+        _ => None,
+    }
+}
+
+/// The default tolerance of the reported response time. The floor is added, and to the quantiles
+/// above the median its spread.
+#[must_use]
+pub fn default_response(q: Quantile) -> Option<Tolerance> {
+    match q {
+        Quantile::P50 | Quantile::P90 => Some(Tolerance::new(50, 2.0)),
+        Quantile::P99 | Quantile::P99_9 => Some(Tolerance::new(250, 3.0)),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tolerance_is_the_larger_of_time_and_share() {
+        let both = Tolerance::parse("50us or 2%").unwrap();
+        assert_eq!(both, Tolerance::new(50, 2.0));
+        assert_eq!(both.of_ns(1_000_000), 50_000);
+        assert_eq!(both.of_ns(10_000_000), 200_000);
+        assert_eq!(
+            Tolerance::parse("3%").unwrap().of_ns(131_000_000),
+            3_930_000
+        );
+        assert_eq!(
+            Tolerance::parse("1.5ms").unwrap().of_ns(u64::MAX),
+            1_500_000
+        );
+    }
+
+    #[test]
+    fn tolerance_prints_as_it_is_read() {
+        for text in ["50us", "2%", "50us or 2%", "1.5ms or 0.5%"] {
+            assert_eq!(Tolerance::parse(text).unwrap().to_string(), text);
+        }
+        for text in ["", "50", "2 percent", "-1%", "50us and 2%", "nan%"] {
+            assert!(Tolerance::parse(text).is_err(), "{text}");
+        }
+    }
+}

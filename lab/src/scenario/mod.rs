@@ -1,0 +1,129 @@
+//! Scenario files: a server, clients to put on it one after the other, and what is expected.
+//!
+//! TOML; `docs/scenario-format.md` lists every key. Unknown keys are refused, and every error names
+//! the line. What is written in the file ([`parse`]) is resolved into the settings that server and
+//! load generator take, so a [`Scenario`] is legal by construction.
+
+mod client;
+mod expect;
+mod parse;
+mod server;
+mod words;
+
+use std::path::{Path, PathBuf};
+
+use kvlab_bench_client::Settings;
+use kvlab_bench_client::settings::Target;
+use kvlab_mock_server::ServerConfig;
+
+pub use expect::{Expect, Limits, Tolerance, default_response, default_service};
+pub use server::ServerPart;
+
+use crate::scenario::parse::RawScenario;
+
+/// A resolved scenario.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// Its name: given, or the file's.
+    pub name: String,
+    /// What it shows, in a sentence.
+    pub description: String,
+    /// The server.
+    pub server: ServerPart,
+    /// Time of a message from one side to the other in a virtual run.
+    pub network_ns: u64,
+    /// The clients, each run by itself against a server of its own.
+    pub parts: Vec<Part>,
+}
+
+/// One client of a scenario and what is expected of it.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// Its name in reports.
+    pub name: String,
+    /// What it does. The address is a placeholder until the server is up.
+    pub settings: Settings,
+    /// What is expected.
+    pub expect: Expect,
+}
+
+/// Why there is no scenario.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ScenarioError {
+    /// The file cannot be read.
+    #[error("cannot read {}: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The text is no scenario.
+    #[error("{name}: {message}")]
+    Text {
+        /// Name of the scenario or file.
+        name: String,
+        /// What is wrong and in which line.
+        message: String,
+    },
+}
+
+impl Scenario {
+    /// The scenario that is run when no file is given: both protocols, closed and open loop.
+    ///
+    /// # Errors
+    /// Never; a test parses it.
+    pub fn quickstart() -> Result<Self, ScenarioError> {
+        Self::parse(
+            "quickstart",
+            include_str!("../../../scenarios/quickstart.toml"),
+        )
+    }
+
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// When it cannot be read or is no scenario.
+    pub fn load(path: &Path) -> Result<Self, ScenarioError> {
+        let text = std::fs::read_to_string(path).map_err(|source| ScenarioError::Read {
+            path: path.to_owned(),
+            source,
+        })?;
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+        Self::parse(&stem, &text)
+    }
+
+    /// Reads a text; `name` stands in messages, and in reports unless the text has a name.
+    ///
+    /// # Errors
+    /// When the text is no scenario; the message has the line.
+    pub fn parse(name: &str, text: &str) -> Result<Self, ScenarioError> {
+        let wrong = |message: String| ScenarioError::Text {
+            name: name.to_owned(),
+            message,
+        };
+        let raw: RawScenario = toml::from_str(text).map_err(|error| wrong(error.to_string()))?;
+        raw.resolve(name, text).map_err(wrong)
+    }
+
+    /// Replaces every seed of the scenario.
+    pub fn set_seed(&mut self, seed: u64) {
+        self.server.config.seed = seed;
+        for part in &mut self.parts {
+            part.settings.seed = seed;
+        }
+    }
+
+    /// The configuration of the server for one part: only the port the part needs is opened.
+    #[must_use]
+    pub fn server_for(&self, part: &Part) -> ServerConfig {
+        let mut config = self.server.config.clone();
+        let redis = matches!(part.settings.target, Target::Redis(_));
+        config.redis_port = redis.then_some(0);
+        config.aerospike_port = (!redis).then_some(0);
+        config.shared_port = None;
+        config.record_rows = true;
+        config
+    }
+}

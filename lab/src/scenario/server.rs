@@ -1,0 +1,91 @@
+//! The `[server]` table.
+
+use kvlab_mock_server::ServerConfig;
+use kvlab_mock_server::latency::{Freeze, LatencyRules, Rule};
+use serde::Deserialize;
+use toml::Spanned;
+
+use super::words::OneOrMore;
+
+/// The server of a scenario, resolved.
+#[derive(Clone, Debug)]
+pub struct ServerPart {
+    /// Its settings; the runner chooses the ports.
+    pub config: ServerConfig,
+}
+
+/// The `[server]` table as written.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub(super) struct RawServer {
+    latency: OneOrMore,
+    freeze: Option<Spanned<String>>,
+    workers: usize,
+    seed: u64,
+    spin: bool,
+    namespaces: Vec<String>,
+}
+
+impl Default for RawServer {
+    fn default() -> Self {
+        let usual = ServerConfig::default();
+        Self {
+            latency: OneOrMore::default(),
+            freeze: None,
+            workers: usual.workers,
+            seed: 1,
+            spin: usual.spin,
+            namespaces: usual.aerospike.namespaces,
+        }
+    }
+}
+
+/// A message and the place in the file it is about, where there is a nearer one than the table.
+pub(super) type Wrong = (Option<usize>, String);
+
+impl RawServer {
+    pub(super) fn resolve(self) -> Result<ServerPart, Wrong> {
+        let mut rules = Vec::new();
+        for text in self.latency.0 {
+            let rule: Rule = text
+                .as_ref()
+                .parse()
+                .map_err(|error| (Some(text.span().start), format!("latency: {error}")))?;
+            rules.push(rule);
+        }
+        let latency =
+            LatencyRules::new(rules).map_err(|error| (None, format!("latency: {error}")))?;
+        let freeze = match self.freeze {
+            Some(text) => Some(
+                text.as_ref()
+                    .parse::<Freeze>()
+                    .map_err(|error| (Some(text.span().start), format!("freeze: {error}")))?,
+            ),
+            None => None,
+        };
+        if !(1..=MAX_WORKERS).contains(&self.workers) {
+            let message = format!(
+                "workers: expected 1 to {MAX_WORKERS}, found {}",
+                self.workers
+            );
+            return Err((None, message));
+        }
+        if self.namespaces.is_empty() {
+            return Err((None, "namespaces: expected at least one name".to_owned()));
+        }
+        let mut config = ServerConfig {
+            workers: self.workers,
+            seed: self.seed,
+            latency,
+            freeze,
+            spin: self.spin,
+            record_rows: true,
+            ..ServerConfig::default()
+        };
+        config.aerospike.namespaces = self.namespaces;
+        Ok(ServerPart { config })
+    }
+}
+
+/// Bound of the server's worker threads.
+const MAX_WORKERS: usize = 64;

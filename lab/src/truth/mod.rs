@@ -1,0 +1,14 @@
+//! The truth of a run, computed from raw rows.
+//!
+//! Nothing here uses the load generator's recorder or the server's latency code: quantiles come
+//! from sorted samples ([`exact`]), rows are matched by their key ([`join`]), moments are recomputed
+//! from the written rule ([`timing`]), an open loop is simulated from its timetable ([`schedule`]).
+
+pub mod digest;
+pub mod exact;
+pub mod join;
+pub mod schedule;
+pub mod timing;
+
+pub use exact::{Quantile, Sorted};
+pub use join::{Joined, Pair};

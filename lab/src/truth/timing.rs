@@ -1,0 +1,326 @@
+//! When replies were due, recomputed from the rule.
+//!
+//! ```text
+//! start = the end of the freeze it falls into, if any, of
+//!           RESP:      read
+//!           Aerospike: the later of read and the end of the write of the reply before
+//! due   = the end of the freeze it falls into, if any, of
+//!           the later of start + wanted and the due moment before it on the connection
+//! ```
+//!
+//! The lab checks every pair of rows against it, and the order of the stamps against causality:
+//! nothing is read before it was sent, and nothing is received before it was written.
+
+use kvlab_mock_server::exchange::Protocol;
+use kvlab_mock_server::latency::Freeze;
+use kvlab_timing::Stamp;
+
+use super::Pair;
+use super::join::Key;
+
+/// The freezes of a server as moments of the clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Freezes {
+    first: u64,
+    every_ns: u64,
+    length_ns: u64,
+}
+
+impl Freezes {
+    /// The freezes of a server that started at `started`.
+    #[must_use]
+    pub fn new(started: Stamp, freeze: &Freeze) -> Self {
+        Self {
+            first: started.as_nanos().saturating_add(freeze.first_ns),
+            every_ns: freeze.every_ns,
+            length_ns: freeze.length_ns,
+        }
+    }
+
+    /// `moment`, or the end of the freeze it falls into. The first nanosecond of a freeze belongs
+    /// to it, its end does not.
+    #[must_use]
+    pub fn leave(&self, moment: u64) -> u64 {
+        if moment < self.first || self.every_ns == 0 {
+            return moment;
+        }
+        let number = (moment - self.first) / self.every_ns;
+        let begin = self.first + number * self.every_ns;
+        moment.max(begin.saturating_add(self.length_ns))
+    }
+}
+
+/// `moment`, or the end of the freeze it falls into, where there are freezes.
+#[must_use]
+pub fn leave(freezes: Option<&Freezes>, moment: u64) -> u64 {
+    freezes.map_or(moment, |freezes| freezes.leave(moment))
+}
+
+/// A rule that a pair of rows breaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Fault {
+    /// Sent before it was intended.
+    SentEarly,
+    /// In a closed loop, intended at another moment than sent.
+    NotClosed,
+    /// Read by the server before it was sent.
+    ReadBeforeSent,
+    /// Started at another moment than the rule gives.
+    Start,
+    /// Due at another moment than the rule gives.
+    Due,
+    /// Written before it was due.
+    WrittenEarly,
+    /// The stamp after the write lies before the one before it.
+    WriteBackwards,
+    /// Received before it was written.
+    ReceivedEarly,
+    /// The client's time is shorter than the server's.
+    ShorterThanSojourn,
+    /// The client has a reply that the server did not write, or an end that fits no reply.
+    Answer,
+}
+
+impl Fault {
+    /// What is wrong.
+    #[must_use]
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::SentEarly => "sent before its intended moment",
+            Self::NotClosed => "closed loop with an intended moment that is not the send",
+            Self::ReadBeforeSent => "read by the server before it was sent",
+            Self::Start => "started at another moment than the rule gives",
+            Self::Due => "due at another moment than the rule gives",
+            Self::WrittenEarly => "written before it was due",
+            Self::WriteBackwards => "stamp after the write before the stamp before it",
+            Self::ReceivedEarly => "received before it was written",
+            Self::ShorterThanSojourn => "client's time shorter than the server's",
+            Self::Answer => "client and server disagree whether it was answered",
+        }
+    }
+}
+
+/// What the rows are checked against.
+#[derive(Clone, Copy, Debug)]
+pub struct Rule {
+    /// The server's freezes.
+    pub freezes: Option<Freezes>,
+    /// Whether the load was an open loop.
+    pub open: bool,
+}
+
+/// Checks all pairs, which are ordered by key, and returns each fault with its request.
+#[must_use]
+pub fn faults(pairs: &[Pair], rule: &Rule) -> Vec<(Key, Fault)> {
+    let mut found = Vec::new();
+    let mut before: Option<&Pair> = None;
+    // The latest due moment so far on the connection.
+    let mut last_due = 0;
+    for pair in pairs {
+        let same = before.is_some_and(|before| {
+            let (this, that) = (pair.key(), before.key());
+            (this.address, this.ordinal) == (that.address, that.ordinal)
+        });
+        if !same {
+            before = None;
+            last_due = 0;
+        }
+        let mut report = |fault| found.push((pair.key(), fault));
+        check_client(pair, rule, &mut report);
+        check_server(pair, before, last_due, rule, &mut report);
+        check_both(pair, &mut report);
+        last_due = last_due.max(pair.server.due.as_nanos());
+        before = Some(pair);
+    }
+    found
+}
+
+fn check_client(pair: &Pair, rule: &Rule, report: &mut impl FnMut(Fault)) {
+    let client = &pair.client;
+    if client.intended > client.sent {
+        report(Fault::SentEarly);
+    }
+    let is_load = pair.is_measured();
+    if is_load && !rule.open && client.intended != client.sent {
+        report(Fault::NotClosed);
+    }
+}
+
+fn check_server(
+    pair: &Pair,
+    before: Option<&Pair>,
+    last_due: u64,
+    rule: &Rule,
+    report: &mut impl FnMut(Fault),
+) {
+    let server = &pair.server;
+    let freezes = rule.freezes.as_ref();
+    let earliest = match (server.protocol, before) {
+        (Protocol::Aerospike, Some(before)) => server.read.max(before.server.written_after),
+        _ => server.read,
+    };
+    let start = server.start.as_nanos();
+    if start != leave(freezes, earliest.as_nanos()) {
+        report(Fault::Start);
+    }
+    let due = start.saturating_add(server.wanted_ns).max(last_due);
+    if server.due.as_nanos() != leave(freezes, due) {
+        report(Fault::Due);
+    }
+    if server.answered && server.written < server.due {
+        report(Fault::WrittenEarly);
+    }
+    if server.written_after < server.written {
+        report(Fault::WriteBackwards);
+    }
+}
+
+fn check_both(pair: &Pair, report: &mut impl FnMut(Fault)) {
+    let (client, server) = (&pair.client, &pair.server);
+    if server.read < client.sent {
+        report(Fault::ReadBeforeSent);
+    }
+    if client.outcome.is_answered() != client.received.is_some() {
+        report(Fault::Answer);
+    }
+    let Some(received) = client.received else {
+        return;
+    };
+    if !server.answered {
+        report(Fault::Answer);
+    }
+    if received < server.written {
+        report(Fault::ReceivedEarly);
+    }
+    if received.saturating_since(client.sent) < pair.sojourn_ns() {
+        report(Fault::ShorterThanSojourn);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kvlab_bench_client::record::Outcome;
+
+    use super::super::join::tests::pair;
+    use super::*;
+
+    const OPEN: Rule = Rule {
+        freezes: None,
+        open: true,
+    };
+
+    #[test]
+    fn freezes_begin_with_their_first_nanosecond_and_end_before_their_end() {
+        let freeze = Freeze {
+            every_ns: 100,
+            length_ns: 10,
+            first_ns: 30,
+        };
+        let freezes = Freezes::new(Stamp::from_nanos(1_000), &freeze);
+        for (moment, end) in [
+            (0, 0),
+            (1_029, 1_029),
+            (1_030, 1_040),
+            (1_039, 1_040),
+            (1_040, 1_040),
+            (1_129, 1_129),
+            (1_130, 1_140),
+            (9_035, 9_040),
+        ] {
+            assert_eq!(freezes.leave(moment), end, "{moment}");
+        }
+    }
+
+    #[test]
+    fn rows_that_keep_the_rule_have_no_fault() {
+        let pairs: Vec<Pair> = (0..5).map(|n| pair(7, n, 10_000 * (n + 1))).collect();
+        assert_eq!(faults(&pairs, &OPEN), []);
+        assert_eq!(
+            faults(
+                &pairs,
+                &Rule {
+                    open: false,
+                    ..OPEN
+                }
+            ),
+            []
+        );
+    }
+
+    /// One change of a good row, and the fault it must be found by.
+    type Bias = (fn(&mut Pair), Fault);
+
+    #[test]
+    fn every_broken_rule_is_found() {
+        let biases: [Bias; 10] = [
+            // A clock that is started late, after the server has read.
+            (
+                |pair| pair.client.sent = pair.client.sent.add_nanos(11),
+                Fault::ReadBeforeSent,
+            ),
+            (
+                |pair| pair.client.sent = pair.client.sent.sub_nanos(1),
+                Fault::SentEarly,
+            ),
+            (
+                |pair| pair.client.received = pair.client.received.map(|at| at.sub_nanos(11)),
+                Fault::ReceivedEarly,
+            ),
+            (|pair| pair.client.received = None, Fault::Answer),
+            (|pair| pair.client.outcome = Outcome::Timeout, Fault::Answer),
+            (|pair| pair.server.answered = false, Fault::Answer),
+            (
+                |pair| pair.server.start = pair.server.start.add_nanos(1),
+                Fault::Start,
+            ),
+            (|pair| pair.server.wanted_ns -= 1, Fault::Due),
+            (
+                |pair| pair.server.written = pair.server.due.sub_nanos(1),
+                Fault::WrittenEarly,
+            ),
+            (
+                |pair| pair.server.written_after = pair.server.written.sub_nanos(1),
+                Fault::WriteBackwards,
+            ),
+        ];
+        for (place, (bias, expected)) in biases.into_iter().enumerate() {
+            let mut pairs = vec![pair(7, 0, 10_000), pair(7, 1, 20_000)];
+            bias(&mut pairs[1]);
+            let found = faults(&pairs, &OPEN);
+            assert!(
+                found.contains(&(pairs[1].key(), expected)),
+                "change {place}: {found:?} lacks {expected:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_closed_loop_intends_what_it_sends() {
+        let mut late = pair(7, 0, 10_000);
+        late.client.intended = late.client.intended.sub_nanos(1);
+        let closed = Rule {
+            open: false,
+            ..OPEN
+        };
+        assert_eq!(
+            faults(&[late.clone()], &closed),
+            [(late.key(), Fault::NotClosed)]
+        );
+        assert_eq!(faults(&[late], &OPEN), []);
+    }
+
+    #[test]
+    fn a_reply_waits_for_the_one_before_on_its_connection_alone() {
+        // Read 100 ns after the one before, wanted shorter: due with it.
+        let mut second = pair(7, 1, 10_100);
+        second.server.wanted_ns = 500;
+        second.server.due = Stamp::from_nanos(11_010);
+        second.server.written = second.server.due;
+        let first = pair(7, 0, 10_000);
+        let found = faults(&[first.clone(), second.clone()], &OPEN);
+        assert_eq!(found, []);
+        second.client.local = pair(8, 0, 0).client.local;
+        let found = faults(&[first, second.clone()], &OPEN);
+        assert_eq!(found, [(second.key(), Fault::Due)]);
+    }
+}
