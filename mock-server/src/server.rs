@@ -63,7 +63,6 @@ pub struct MockServer {
 impl MockServer {
     /// Settings to choose and start a server with; without any, it has a free port of the loopback
     /// address for each protocol and delays nothing.
-    #[must_use]
     pub fn builder() -> ServerBuilder {
         ServerBuilder::default()
     }

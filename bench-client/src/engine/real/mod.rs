@@ -15,6 +15,7 @@ use kvlab_timing::{Clock, Stamp, Waiter, WaiterConfig, set_timer_slack_1ns};
 use tokio::sync::watch;
 use tokio::task::{LocalSet, spawn_local};
 
+pub(super) use self::cpu::CpuTime;
 use self::shell::Shell;
 use super::collector::{Collector, Leftover};
 use super::recorder::Part;

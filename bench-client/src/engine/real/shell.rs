@@ -324,6 +324,7 @@ impl<D: Driver + 'static> Shell<D> {
             let Poll::Ready(now) = waiter.poll_wait(cx, Some(wait)) else {
                 return Poll::Pending;
             };
+            self.cpu.borrow_mut().spun_ns = waiter.stats().lead_ns;
             // Nobody needs to wake a task that is running.
             self.armed.set(Stamp::ZERO);
             if now >= *look {
