@@ -178,7 +178,7 @@ fn latency_part(summary: &Summary) -> String {
     };
     format!(
         "{table}service: from the send to the reply{response}\n\
-         ~ rests on fewer than 100 samples beyond it, n/a would on fewer than 10\n"
+         ~ marks a quantile with fewer than 100 samples beyond it, n/a one with fewer than 10\n"
     )
 }
 

@@ -143,8 +143,7 @@ fn run(
             .borrow_mut()
             .close(now, &mut hub.worker.borrow_mut());
     }
-    let truth = hub.worker.borrow_mut().take_truth();
-    truth
+    hub.worker.borrow_mut().take_truth()
 }
 
 /// Releases replies and starts held requests at their moments.

@@ -3,7 +3,7 @@
 //!
 //! As real clients do, the driver keeps one connection to each node for tending: it asks the node
 //! for its name, watches two generations, and fetches the peers list and the partition map when
-//! they change (see [`tend`]). A key is hashed to its digest, the digest names a partition, and the
+//! they change (see `tend`). A key is hashed to its digest, the digest names a partition, and the
 //! partition's master names the group of connections the request goes to.
 //!
 //! A batch goes whole to the node of its first key: any node answers for any record. User names are

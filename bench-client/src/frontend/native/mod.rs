@@ -33,9 +33,8 @@ use crate::settings::Settings;
 /// Options of `kvlab bench`, as typed.
 #[derive(Args, Clone, Debug)]
 pub struct BenchArgs {
-    /// Server: redis://[user:password@]host[:port][/database] or
-    /// aerospike://[user:password@]host[:port][/namespace[/set]]
-    #[arg(value_name = "URL")]
+    /// The server.
+    #[arg(value_name = "URL", help = URL_HELP)]
     pub url: TargetUrl,
 
     /// How hard, and for how long.
@@ -69,6 +68,9 @@ impl BenchArgs {
         Ok(settings)
     }
 }
+
+const URL_HELP: &str = "Server: redis://[user:password@]host[:port][/database] or \
+                        aerospike://[user:password@]host[:port][/namespace[/set]]";
 
 #[cfg(test)]
 mod tests;

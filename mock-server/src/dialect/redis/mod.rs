@@ -1,42 +1,114 @@
-//! RESP: finds commands, looks them up in the [`table`], checks arity and access, runs them.
+//! RESP: finds commands, looks them up in the [`table`], checks them ([`dispatch`]), runs them.
+//!
+//! | what                                     | where                         |
+//! |------------------------------------------|-------------------------------|
+//! | a command as data                        | [`row`], [`table`]            |
+//! | the commands, one file per family        | [`command`]                   |
+//! | the checks before a command runs         | [`dispatch`]                  |
+//! | what a command may touch                 | [`call`], [`view`], [`peer`]  |
+//! | databases, entries, strings              | [`database`], [`entry`], [`text`] |
+//! | expiry in the background                 | [`expiry`]                    |
+//! | WATCH, CLIENT PAUSE                      | [`watch`], [`pause`]          |
+//! | CONFIG                                   | [`settings`]                  |
+//! | INFO's counters                          | [`counters`]                  |
+//! | error texts                              | [`fault`]                     |
+//! | key patterns, COMMAND DOCS               | [`glob`], [`syntax`]          |
 
+pub mod call;
 pub mod command;
+pub mod counters;
+pub mod database;
+pub mod dispatch;
 pub mod entry;
+pub mod expiry;
+pub mod fault;
+pub mod glob;
+pub mod pause;
+pub mod peer;
+pub mod row;
+pub mod settings;
+pub mod syntax;
 pub mod table;
+pub mod text;
+pub mod view;
+pub mod watch;
+
+use std::sync::Arc;
 
 use bytes::BytesMut;
 use kvlab_protocol::resp::{
-    Args, DoubleStyle, ReplyWriter, RequestDecoder, RequestError, RequestLimits, Version,
+    Args, DoubleStyle, ReplyWriter, RequestDecoder, RequestError, RequestLimits,
 };
 
-use self::entry::Entry;
-use self::table::Spec;
+use self::call::Call;
+use self::counters::Counters;
+use self::database::Databases;
+use self::dispatch::Named;
+use self::expiry::Expiry;
+use self::fault::Fault;
+use self::pause::Pause;
+use self::peer::Peer;
+use self::settings::{Live, Settings};
+use self::watch::Watches;
 use crate::clients::ClientInfo;
-use crate::config::ServerConfig;
+use crate::config::{RedisVersion, ServerConfig};
 use crate::dialect::{Context, Flow, Frame, Refusal};
 use crate::exchange::{Class, Exchange, Protocol};
 use crate::shared::Shared;
-use crate::store::Keyspace;
 
 pub use table::command_names;
 
 /// Databases and state of the RESP side, shared by all workers.
 #[derive(Debug)]
 pub struct State {
+    /// The version to be.
+    pub version: RedisVersion,
     /// The databases, by number.
-    pub databases: Vec<Keyspace<Entry>>,
+    pub databases: Databases,
+    /// The parameters of CONFIG.
+    pub settings: Settings,
+    /// The watched keys.
+    pub watches: Watches,
+    /// The pause of CLIENT PAUSE.
+    pub pause: Pause,
+    /// The counters of INFO.
+    pub counters: Counters,
+    /// Expiry in the background.
+    pub expiry: Expiry,
 }
 
 impl State {
     /// Empty databases for a server with `config`.
     #[must_use]
     pub fn new(config: &ServerConfig) -> Self {
-        let databases = (0..config.redis.databases)
-            .map(|_| Keyspace::new(config.seed))
-            .collect();
-        Self { databases }
+        Self {
+            version: config.redis.version,
+            databases: Databases::new(config.redis.databases, config.seed),
+            settings: Settings::new(config),
+            watches: Watches::default(),
+            pause: Pause::default(),
+            counters: Counters::new(config.workers),
+            expiry: Expiry::default(),
+        }
+    }
+
+    /// How doubles are printed.
+    #[must_use]
+    pub fn double_style(&self) -> DoubleStyle {
+        if self.version < FIRST_WITH_SHORT_DOUBLES {
+            DoubleStyle::SeventeenDigits
+        } else {
+            DoubleStyle::Shortest
+        }
     }
 }
+
+/// Before this version doubles have 17 digits.
+const FIRST_WITH_SHORT_DOUBLES: RedisVersion = RedisVersion {
+    major: 7,
+    minor: 2,
+    patch: 0,
+};
 
 /// One RESP connection.
 #[derive(Debug)]
@@ -46,46 +118,28 @@ pub struct Connection {
     recaller: RequestDecoder,
     recalled: bool,
     limits: RequestLimits,
-    spec: Option<&'static Spec>,
-    choices: Choices,
-}
-
-/// What a client has chosen for its connection.
-#[derive(Debug)]
-pub struct Choices {
-    /// RESP2 or RESP3.
-    pub version: Version,
-    /// The selected database.
-    pub database: usize,
-}
-
-/// One command being run: its arguments, where its reply goes, and what it may touch.
-#[derive(Debug)]
-pub struct Call<'a, 'c> {
-    /// Name and arguments.
-    pub args: Args<'a>,
-    /// Writes the reply.
-    pub reply: ReplyWriter<'a>,
-    /// The moment, the client, the shared state.
-    pub context: &'a mut Context<'c>,
-    /// The choices of the connection.
-    pub choices: &'a mut Choices,
+    live: Arc<Live>,
+    version: RedisVersion,
+    double_style: DoubleStyle,
+    named: Named,
+    peer: Peer,
 }
 
 impl Connection {
     /// A connection that has sent nothing yet.
     #[must_use]
-    pub fn new(_shared: &Shared) -> Self {
+    pub fn new(shared: &Shared) -> Self {
+        let state = &shared.redis;
         Self {
             decoder: RequestDecoder::new(),
             recaller: RequestDecoder::new(),
             recalled: false,
             limits: RequestLimits::default(),
-            spec: None,
-            choices: Choices {
-                version: Version::Resp2,
-                database: 0,
-            },
+            live: Arc::clone(state.settings.live()),
+            version: state.version,
+            double_style: state.double_style(),
+            named: Named::Unknown,
+            peer: Peer::new(state),
         }
     }
 
@@ -94,6 +148,8 @@ impl Connection {
     /// # Errors
     /// When the input breaks the protocol.
     pub fn decode(&mut self, buf: &[u8]) -> Result<Option<Frame>, Refusal> {
+        self.limits.max_bulk = self.live.max_bulk();
+        self.limits.unauthenticated = !self.peer.authenticated && self.live.needs_password();
         match self.decoder.decode(buf, &self.limits) {
             Ok(None) => Ok(None),
             Ok(Some(len)) => {
@@ -101,7 +157,7 @@ impl Connection {
                 let frame = buf.get(..len).unwrap_or_default();
                 let args = self.decoder.args(frame);
                 let empty = args.is_empty();
-                self.spec = table::find(args.name());
+                self.named = resolve(args, self.version);
                 Ok(Some(Frame { len, empty }))
             }
             Err(error) => Err(refusal(&error)),
@@ -111,10 +167,14 @@ impl Connection {
     /// Looks again at a command that was held.
     pub fn recall(&mut self, frame: &[u8]) -> Frame {
         self.recalled = true;
-        // The frame was complete and legal once, under limits that only widen since.
-        let _ = self.recaller.decode(frame, &RequestLimits::default());
+        // The frame was complete and legal once, under limits that were no wider than these.
+        let limits = RequestLimits {
+            max_bulk: u64::MAX,
+            ..RequestLimits::default()
+        };
+        let _ = self.recaller.decode(frame, &limits);
         let args = self.recaller.args(frame);
-        self.spec = table::find(args.name());
+        self.named = resolve(args, self.version);
         Frame {
             len: frame.len(),
             empty: args.is_empty(),
@@ -124,9 +184,14 @@ impl Connection {
     /// The current command as rules see it.
     #[must_use]
     pub fn describe<'a>(&'a self, frame: &'a [u8]) -> Exchange<'a> {
-        let (command, class, key) = match self.spec {
-            Some(spec) => (spec.name, spec.class, self.args(frame).arg(spec.first_key)),
-            None => ("unknown", Class::Admin, &[][..]),
+        let (command, class, key) = match self.named {
+            Named::Command(command) if command.first_key > 0 => (
+                command.name,
+                command.class,
+                self.args(frame).arg(command.first_key),
+            ),
+            Named::Command(command) => (command.name, command.class, &[][..]),
+            _ => ("unknown", Class::Admin, &[][..]),
         };
         Exchange {
             protocol: Protocol::Redis,
@@ -139,38 +204,78 @@ impl Connection {
     /// The table ordinal of the current command.
     #[must_use]
     pub fn ordinal(&self) -> u16 {
-        self.spec.map_or(0, |spec| spec.ordinal)
+        match self.named {
+            Named::Command(command) => command.ordinal,
+            _ => 0,
+        }
     }
 
     /// Runs the current command.
     pub fn execute(&mut self, frame: &[u8], context: &mut Context<'_>, out: &mut BytesMut) -> Flow {
+        let state = &context.shared.redis;
+        state.expiry.tick(context);
+        let before = out.len();
         let decoder = if self.recalled {
             &self.recaller
         } else {
             &self.decoder
         };
         let args = decoder.args(frame);
-        let mut reply = ReplyWriter::new(out, self.choices.version, DoubleStyle::Shortest);
-        let Some(spec) = self.spec else {
-            reply.error("ERR unknown command");
-            return Flow::Done;
+        let reply = ReplyWriter::new(out, self.peer.version, self.double_style);
+        let outcome = match self.named {
+            Named::Command(command) => {
+                let mut call = Call {
+                    command,
+                    args,
+                    reply,
+                    context,
+                    peer: &mut self.peer,
+                    may_park: true,
+                };
+                dispatch::dispatch(&mut call)
+            }
+            named => {
+                if let Some(transaction) = &mut self.peer.transaction {
+                    transaction.broken = true;
+                }
+                let fault = dispatch::unknown(args, named);
+                state.counters.count_error(fault.code());
+                Err(fault)
+            }
         };
-        let mut call = Call {
-            args,
-            reply,
-            context,
-            choices: &mut self.choices,
+        let flow = match outcome {
+            Ok(Flow::Park { until }) => return Flow::Park { until },
+            Ok(flow) => flow,
+            Err(fault) => {
+                self.write_fault(&fault, out);
+                Flow::Done
+            }
         };
-        (spec.run)(&mut call)
+        if self.peer.is_silent() {
+            out.truncate(before);
+        }
+        self.peer.next_command();
+        let lane = state.counters.lane(context.worker);
+        lane.bytes_in.add(frame.len() as u64);
+        lane.bytes_out.add((out.len() - before) as u64);
+        flow
     }
 
     /// Writes the last word for input that breaks the protocol.
     pub fn refuse(&mut self, text: &str, out: &mut BytesMut) {
-        ReplyWriter::new(out, self.choices.version, DoubleStyle::Shortest).error(text);
+        if !self.peer.is_silent() {
+            ReplyWriter::new(out, self.peer.version, self.double_style).error(text);
+        }
     }
 
     /// The connection is gone.
-    pub fn close(&mut self, _shared: &Shared, _client: &ClientInfo) {}
+    pub fn close(&mut self, shared: &Shared, _client: &ClientInfo) {
+        self.peer.discard(&shared.redis);
+    }
+
+    fn write_fault(&self, fault: &Fault, out: &mut BytesMut) {
+        ReplyWriter::new(out, self.peer.version, self.double_style).error_bytes(fault.text());
+    }
 
     fn args<'a>(&'a self, frame: &'a [u8]) -> Args<'a> {
         if self.recalled {
@@ -178,6 +283,24 @@ impl Connection {
         } else {
             self.decoder.args(frame)
         }
+    }
+}
+
+/// What a request names, on a server of this version.
+#[inline]
+fn resolve(args: Args<'_>, version: RedisVersion) -> Named {
+    let Some(command) = table::find(args.name()).filter(|found| found.row.since <= version) else {
+        return Named::Unknown;
+    };
+    if !command.is_container() || args.len() == 1 {
+        return Named::Command(command);
+    }
+    match command
+        .subcommand(args.arg(1))
+        .filter(|found| found.row.since <= version)
+    {
+        Some(sub) => Named::Command(sub),
+        None => Named::UnknownSubcommand(command),
     }
 }
 

@@ -1,0 +1,243 @@
+//! A database as one command sees it: at one moment, with what has expired already gone.
+
+use kvlab_timing::Stamp;
+
+use super::State;
+use super::counters::Lane;
+use super::database::Database;
+use super::entry::Entry;
+use super::fault::Fault;
+use crate::dialect::Context;
+use crate::shared::Shared;
+
+/// A database at the moment of one command. Cheap to make and to copy.
+#[derive(Debug, Clone, Copy)]
+pub struct View<'c> {
+    shared: &'c Shared,
+    lane: &'c Lane,
+    database: &'c Database,
+    number: usize,
+    now: Stamp,
+}
+
+impl<'c> View<'c> {
+    /// Database `number`, if there is one.
+    #[must_use]
+    #[inline]
+    pub fn new(context: &Context<'c>, number: usize) -> Option<Self> {
+        let state = &context.shared.redis;
+        Some(Self {
+            shared: context.shared,
+            lane: state.counters.lane(context.worker),
+            database: state.databases.get(number)?,
+            number,
+            now: context.now,
+        })
+    }
+
+    /// The state of the RESP side.
+    #[must_use]
+    pub fn state(&self) -> &'c State {
+        &self.shared.redis
+    }
+
+    /// The database itself.
+    #[must_use]
+    pub fn database(&self) -> &'c Database {
+        self.database
+    }
+
+    /// The number of the database.
+    #[must_use]
+    pub fn number(&self) -> usize {
+        self.number
+    }
+
+    /// The calendar time, in milliseconds since 1970.
+    #[must_use]
+    pub fn unix_millis(&self) -> u64 {
+        self.shared.unix_millis(self.now)
+    }
+
+    /// The second of the server's life, as entries note their last access.
+    #[must_use]
+    #[inline]
+    pub fn second(&self) -> u32 {
+        let since = self.now.saturating_since(self.shared.started);
+        u32::try_from(since / 1_000_000_000).unwrap_or(u32::MAX)
+    }
+
+    /// Calls `read` with the entry of `key`, as a command that reads it: hits and misses are
+    /// counted, and the access is noted.
+    #[inline]
+    pub fn read<R>(self, key: &[u8], read: impl FnOnce(Option<&Entry>) -> R) -> R {
+        self.peek(key, |entry| {
+            if let Some(entry) = entry {
+                entry.note_access(self.second());
+            }
+            read(entry)
+        })
+    }
+
+    /// As [`View::read`], for a command that does not count as an access.
+    #[inline]
+    pub fn peek<R>(self, key: &[u8], read: impl FnOnce(Option<&Entry>) -> R) -> R {
+        let (result, expired) = self.database.keys.read(key, |entry| {
+            let live = entry.filter(|entry| !self.has_expired(entry));
+            match live {
+                Some(_) => self.lane.hits.add(1),
+                None => self.lane.misses.add(1),
+            }
+            (read(live), live.is_none() && entry.is_some())
+        });
+        if expired {
+            self.purge(key);
+        }
+        result
+    }
+
+    /// Whether `key` exists, for the server's own use: nothing is counted.
+    #[must_use]
+    pub fn exists(self, key: &[u8]) -> bool {
+        self.database.keys.read(key, |entry| {
+            entry.is_some_and(|entry| !self.has_expired(entry))
+        })
+    }
+
+    /// Calls `update` with the place of `key`, to be filled, changed or emptied.
+    #[inline]
+    pub fn update<R>(self, key: &[u8], update: impl FnOnce(&mut Option<Entry>) -> R) -> R {
+        self.database
+            .keys
+            .update(key, |place| self.change(place, update))
+    }
+
+    /// As [`View::update`], for a change that may fail.
+    ///
+    /// # Errors
+    /// What `update` gives.
+    #[inline]
+    pub fn try_update<R>(
+        self,
+        key: &[u8],
+        update: impl FnOnce(&mut Option<Entry>) -> Result<R, Fault>,
+    ) -> Result<R, Fault> {
+        self.update(key, update)
+    }
+
+    /// As [`View::read`], for a command that may fail.
+    ///
+    /// # Errors
+    /// What `read` gives.
+    #[inline]
+    pub fn try_read<R>(
+        self,
+        key: &[u8],
+        read: impl FnOnce(Option<&Entry>) -> Result<R, Fault>,
+    ) -> Result<R, Fault> {
+        self.read(key, read)
+    }
+
+    /// As [`View::update`] for a key that must exist already: `None` if it does not.
+    #[inline]
+    pub fn modify<R>(self, key: &[u8], modify: impl FnOnce(&mut Entry) -> R) -> Option<R> {
+        self.database
+            .keys
+            .modify(key, |place| {
+                self.change(place, |place| place.as_mut().map(modify))
+            })
+            .flatten()
+    }
+
+    /// Removes `key` and returns its entry.
+    pub fn remove(self, key: &[u8]) -> Option<Entry> {
+        let removed = self
+            .database
+            .keys
+            .modify(key, |place| self.change(place, Option::take));
+        removed.flatten()
+    }
+
+    /// Says that `key` was changed. Every command that changes a key calls this once, while it still
+    /// holds its passage through the gate.
+    #[inline]
+    pub fn touch(self, key: &[u8]) {
+        self.lane.changes.add(1);
+        self.notify(key);
+    }
+
+    /// Counts changes of many keys at once, which are announced otherwise.
+    pub fn count_changes(self, count: usize) {
+        self.lane.changes.add(count as u64);
+    }
+
+    /// Removes `key` if it has expired; whether it did.
+    pub fn purge(self, key: &[u8]) -> bool {
+        if self.state().pause.is_active(self.now) {
+            return false;
+        }
+        let purged = self.database.keys.modify(key, |place| {
+            let expired = place.as_ref().is_some_and(|entry| self.has_expired(entry));
+            if expired {
+                self.drop_expired(place);
+            }
+            expired
+        });
+        if purged == Some(true) {
+            self.notify(key);
+            return true;
+        }
+        false
+    }
+
+    /// Whether the entry has expired at this moment.
+    #[must_use]
+    #[inline]
+    pub fn has_expired(&self, entry: &Entry) -> bool {
+        entry
+            .expires_at
+            .is_some_and(|expires_at| self.unix_millis() > expires_at)
+    }
+
+    #[inline]
+    fn change<R>(
+        self,
+        place: &mut Option<Entry>,
+        update: impl FnOnce(&mut Option<Entry>) -> R,
+    ) -> R {
+        if let Some(entry) = place
+            && entry.expires_at.is_some()
+            && self.has_expired(entry)
+        {
+            self.drop_expired(place);
+        }
+        let before = expires(place);
+        let result = update(place);
+        self.database.note_expiry(before, expires(place));
+        if let Some(entry) = place {
+            entry.note_access(self.second());
+        }
+        result
+    }
+
+    fn drop_expired(self, place: &mut Option<Entry>) {
+        *place = None;
+        self.database.note_expiry(true, false);
+        self.lane.expired.add(1);
+    }
+
+    #[inline]
+    fn notify(self, key: &[u8]) {
+        let watches = &self.state().watches;
+        if watches.any() {
+            watches.touch(self.number, key);
+        }
+    }
+}
+
+#[inline]
+fn expires(place: &Option<Entry>) -> bool {
+    place
+        .as_ref()
+        .is_some_and(|entry| entry.expires_at.is_some())
+}
