@@ -388,4 +388,4 @@ impl Waiting {
 /// Bytes read at once at most.
 const SCRATCH: usize = 64 * 1024;
 /// Time between two looks at the stop flag.
-const LOOK_NS: u64 = 50_000_000;
+const LOOK_NS: u64 = 100_000_000;
