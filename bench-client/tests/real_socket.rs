@@ -6,6 +6,7 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::num::NonZeroU32;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -273,6 +274,29 @@ fn a_refused_login_is_told_apart() {
     );
     if let Target::Redis(target) = &mut settings.target {
         target.password = Some("nope".into());
+    }
+    let error = run(&settings, &Control::new(), &mut Silent).unwrap_err();
+    assert!(matches!(&error, RunError::LoginRefused { .. }), "{error}");
+}
+
+#[test]
+fn one_threads_refusal_ends_the_run_for_all() {
+    static LOGINS: AtomicU64 = AtomicU64::new(0);
+    // The fourth login over all connections is refused.
+    let address = responder(|n| {
+        if n > 0 || LOGINS.fetch_add(1, Ordering::Relaxed) != 3 {
+            return Some(b"+OK\r\n");
+        }
+        Some(b"-WRONGPASS invalid username-password pair\r\n")
+    });
+    let mut settings = settings(address, 6, 0);
+    settings.threads = NonZeroU32::new(3).unwrap();
+    settings.stop = Stop {
+        duration: Some(Duration::from_secs(3600)),
+        requests: None,
+    };
+    if let Target::Redis(target) = &mut settings.target {
+        target.password = Some("pw".into());
     }
     let error = run(&settings, &Control::new(), &mut Silent).unwrap_err();
     assert!(matches!(&error, RunError::LoginRefused { .. }), "{error}");

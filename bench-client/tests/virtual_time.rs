@@ -5,7 +5,7 @@
 mod fake;
 
 use std::collections::VecDeque;
-use std::num::NonZeroU32;
+use std::num::{NonZeroU32, NonZeroU64};
 use std::time::Duration;
 
 use fake::{MILLI, SECOND, START, Script, World};
@@ -461,6 +461,32 @@ fn server_that_goes_away_ends_the_run_with_what_was_measured() {
             .any(|notice| { matches!(notice, kvlab_bench_client::record::Notice::ServerLost(_)) })
     );
     assert!(result.summary.elapsed() < Duration::from_secs(1));
+}
+
+#[test]
+fn parallel_ranges_belong_to_connections() {
+    let mut settings = settings(3, 2, Load::Closed, SECOND);
+    settings.threads = NonZeroU32::new(2).unwrap();
+    settings.keys.pattern = KeyPattern::Parallel;
+    settings.keys.count = NonZeroU64::new(90).unwrap();
+    settings.stop = Stop {
+        duration: None,
+        requests: Some(600),
+    };
+    let mut world = World::new(MILLI, 0);
+    world.run(&settings).unwrap();
+    for (number, read) in world.read.iter().enumerate() {
+        let text = String::from_utf8_lossy(read).into_owned();
+        let keys: Vec<usize> = text
+            .split("key:")
+            .skip(1)
+            .map(|rest| rest[..12].parse().unwrap())
+            .collect();
+        // Keys 30 n to 30 n + 29, one after the other, over and over.
+        let expected: Vec<usize> = (0..keys.len()).map(|i| 30 * number + i % 30).collect();
+        assert_eq!(keys, expected);
+        assert!(keys.len() > 60);
+    }
 }
 
 #[test]

@@ -1,10 +1,15 @@
-//! The lab: runs server and load generator together and proves their numbers.
+//! The lab: runs server and load generator together and proves their numbers; and the program
+//! `kvlab` with all its subcommands.
 
 pub mod check;
 pub mod cli;
+mod exit;
 pub mod noise;
 pub mod report;
 pub mod runner;
 pub mod scenario;
 pub mod truth;
 pub mod verdict;
+
+pub use cli::run;
+pub use exit::ExitStatus;

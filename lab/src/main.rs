@@ -1,1 +1,8 @@
-fn main() {}
+//! The program `kvlab`.
+
+use std::io;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    kvlab::run(std::env::args_os(), &mut io::stdout(), &mut io::stderr()).into()
+}

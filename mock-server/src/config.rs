@@ -1,7 +1,8 @@
-//! What a server is told to be: resolved, legal settings.
+//! What a server is told to be: resolved settings, legal once [`ServerConfig::check`] says so.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
+use std::str::FromStr;
 
 use crate::latency::{Freeze, LatencyRules};
 
@@ -54,6 +55,83 @@ impl Default for ServerConfig {
     }
 }
 
+impl ServerConfig {
+    /// More workers are refused.
+    pub const MAX_WORKERS: usize = 256;
+
+    /// Checks what types alone do not: counts and names.
+    ///
+    /// # Errors
+    /// Tells what is out of bounds, and the bounds.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        let refuse = |what, found: &dyn fmt::Display, expected| {
+            Err(ConfigError {
+                what,
+                found: found.to_string(),
+                expected,
+            })
+        };
+        if !(1..=Self::MAX_WORKERS).contains(&self.workers) {
+            return refuse("the number of workers", &self.workers, "1 to 256");
+        }
+        if !(1..=RedisConfig::MAX_DATABASES).contains(&self.redis.databases) {
+            return refuse(
+                "the number of databases",
+                &self.redis.databases,
+                "1 to 65536",
+            );
+        }
+        let aerospike = &self.aerospike;
+        for (what, name) in [
+            ("the node name", &aerospike.node_name),
+            ("the cluster name", &aerospike.cluster_name),
+        ] {
+            if !is_name(name, 64) {
+                return refuse(what, name, "1 to 64 of A-Z a-z 0-9 - _ .");
+            }
+        }
+        let numbers = aerospike.build.split('.');
+        if numbers.clone().count() != 4 || numbers.into_iter().any(|part| !is_number(part)) {
+            return refuse("the build", &aerospike.build, "four numbers, as in 8.1.2.0");
+        }
+        let names = &aerospike.namespaces;
+        if !(1..=AerospikeConfig::MAX_NAMESPACES).contains(&names.len()) {
+            return refuse("the number of namespaces", &names.len(), "1 to 32");
+        }
+        for (place, name) in names.iter().enumerate() {
+            if !is_name(name, 31) {
+                return refuse("a namespace", name, "1 to 31 of A-Z a-z 0-9 - _ .");
+            }
+            if names.iter().take(place).any(|earlier| earlier == name) {
+                return refuse("a namespace", name, "each name once");
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A setting out of its bounds.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{what} is '{found}'; expected {expected}")]
+pub struct ConfigError {
+    /// The setting.
+    pub what: &'static str,
+    /// Its value.
+    pub found: String,
+    /// The bounds.
+    pub expected: &'static str,
+}
+
+/// Names are sent between separators such as `:` and `;`, so they consist of few characters.
+fn is_name(text: &str, longest: usize) -> bool {
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    (1..=longest).contains(&text.len()) && text.bytes().all(allowed)
+}
+
+fn is_number(text: &str) -> bool {
+    (1..=5).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
 /// The RESP side of a server.
 #[derive(Debug, Clone)]
 pub struct RedisConfig {
@@ -64,6 +142,11 @@ pub struct RedisConfig {
     /// Parameters of CONFIG that differ from their defaults, with their values, such as
     /// `requirepass`; [`crate::dialect::redis::settings::check`] tells whether one is legal.
     pub parameters: Vec<(String, String)>,
+}
+
+impl RedisConfig {
+    /// More databases are refused.
+    pub const MAX_DATABASES: usize = 65_536;
 }
 
 impl Default for RedisConfig {
@@ -91,6 +174,30 @@ pub struct RedisVersion {
     pub patch: u16,
 }
 
+impl FromStr for RedisVersion {
+    type Err = ConfigError;
+
+    fn from_str(text: &str) -> Result<Self, ConfigError> {
+        let numbers: Vec<&str> = text.split('.').collect();
+        let number = |place: usize| {
+            let part = numbers.get(place).filter(|part| is_number(part));
+            part.and_then(|part| part.parse::<u16>().ok())
+        };
+        match (numbers.len(), number(0), number(1), number(2)) {
+            (3, Some(major), Some(minor), Some(patch)) => Ok(Self {
+                major,
+                minor,
+                patch,
+            }),
+            _ => Err(ConfigError {
+                what: "the Redis version",
+                found: text.to_owned(),
+                expected: "three numbers, as in 7.2.4",
+            }),
+        }
+    }
+}
+
 impl fmt::Display for RedisVersion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{}.{}", self.major, self.minor, self.patch)
@@ -114,6 +221,11 @@ pub struct AerospikeConfig {
     pub nsup_period_s: u32,
 }
 
+impl AerospikeConfig {
+    /// More namespaces are refused, as a real server does.
+    pub const MAX_NAMESPACES: usize = 32;
+}
+
 impl Default for AerospikeConfig {
     fn default() -> Self {
         Self {
@@ -123,6 +235,81 @@ impl Default for AerospikeConfig {
             namespaces: vec!["test".to_owned()],
             default_ttl_s: 0,
             nsup_period_s: 5,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_defaults_are_legal_and_safe() {
+        let config = ServerConfig::default();
+        assert_eq!(config.check(), Ok(()));
+        assert!(config.bind.is_loopback());
+    }
+
+    #[test]
+    fn settings_out_of_bounds_are_refused() {
+        type Change = fn(&mut ServerConfig);
+        let cases: [(Change, &str); 8] = [
+            (
+                |c| c.workers = 0,
+                "the number of workers is '0'; expected 1 to 256",
+            ),
+            (
+                |c| c.redis.databases = 0,
+                "the number of databases is '0'; expected 1 to 65536",
+            ),
+            (
+                |c| c.aerospike.node_name = "a b".to_owned(),
+                "the node name is 'a b'; expected 1 to 64 of A-Z a-z 0-9 - _ .",
+            ),
+            (
+                |c| c.aerospike.cluster_name.clear(),
+                "the cluster name is ''; expected 1 to 64 of A-Z a-z 0-9 - _ .",
+            ),
+            (
+                |c| c.aerospike.build = "8.1.2".to_owned(),
+                "the build is '8.1.2'; expected four numbers, as in 8.1.2.0",
+            ),
+            (
+                |c| c.aerospike.namespaces.clear(),
+                "the number of namespaces is '0'; expected 1 to 32",
+            ),
+            (
+                |c| c.aerospike.namespaces = vec!["a;b".to_owned()],
+                "a namespace is 'a;b'; expected 1 to 31 of A-Z a-z 0-9 - _ .",
+            ),
+            (
+                |c| c.aerospike.namespaces = vec!["a".to_owned(), "a".to_owned()],
+                "a namespace is 'a'; expected each name once",
+            ),
+        ];
+        for (change, message) in cases {
+            let mut config = ServerConfig::default();
+            change(&mut config);
+            assert_eq!(config.check().unwrap_err().to_string(), message);
+        }
+    }
+
+    #[test]
+    fn versions_are_three_numbers() {
+        let version: RedisVersion = "7.0.15".parse().unwrap();
+        assert_eq!((version.major, version.minor, version.patch), (7, 0, 15));
+        assert_eq!(version.to_string(), "7.0.15");
+        for text in [
+            "",
+            "7",
+            "7.0",
+            "7.0.15.1",
+            "7.0.x",
+            "7.0.99999",
+            "+7.0.1",
+            "7..1",
+        ] {
+            assert!(text.parse::<RedisVersion>().is_err(), "{text}");
         }
     }
 }

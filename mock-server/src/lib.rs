@@ -4,6 +4,8 @@
 //! with threads, sockets and a clock ([`MockServer`]), and the virtual one, in which whoever calls
 //! carries bytes and time ([`virtual_shell`]).
 
+pub mod builder;
+pub mod cli;
 pub mod clients;
 pub mod config;
 pub mod dialect;
@@ -20,6 +22,7 @@ pub mod store;
 pub mod virtual_shell;
 pub mod worker;
 
+pub use builder::ServerBuilder;
 pub use config::ServerConfig;
 pub use server::{MockServer, StartError};
 pub use stamp::{ServerRow, Truth};

@@ -4,15 +4,18 @@ use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::sync::mpsc;
+use std::time::Duration;
 
 use kvlab_timing::Clock;
 use kvlab_timing::wall::WallClock;
 use socket2::{Domain, Protocol as IpProtocol, Socket, Type};
 use tokio::sync::Notify;
 
-use crate::config::ServerConfig;
+use crate::builder::ServerBuilder;
+use crate::config::{ConfigError, ServerConfig};
 use crate::dialect::Listener;
 use crate::event::PostOffice;
+use crate::latency::{ParseError, TooManyRules};
 use crate::shared::{Addresses, Shared};
 use crate::shell::{Acceptors, Order, WorkerThread};
 use crate::stamp::Truth;
@@ -30,8 +33,17 @@ pub enum StartError {
         source: io::Error,
     },
     /// No port was asked for.
-    #[error("no port to listen on")]
+    #[error("no port to listen on: every port is off")]
     NoPort,
+    /// A setting is out of its bounds.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// A latency rule or a freeze cannot be read.
+    #[error(transparent)]
+    Parse(#[from] ParseError),
+    /// Too many latency rules.
+    #[error(transparent)]
+    Rules(#[from] TooManyRules),
     /// A thread or a runtime could not be started.
     #[error("cannot start a server thread: {0}")]
     Thread(#[from] io::Error),
@@ -49,11 +61,18 @@ pub struct MockServer {
 }
 
 impl MockServer {
+    /// Settings to choose and start a server with; without any, it has a free port of the loopback
+    /// address for each protocol and delays nothing.
+    pub fn builder() -> ServerBuilder {
+        ServerBuilder::default()
+    }
+
     /// Starts a server with `config`.
     ///
     /// # Errors
-    /// When a port is taken or not allowed, or the system gives no thread.
+    /// When a setting is out of its bounds, a port is taken or not allowed, or the system gives no thread.
     pub fn start(config: ServerConfig) -> Result<Self, StartError> {
+        config.check()?;
         let clock = Clock::real();
         let asked = [
             (config.redis_port, Listener::Redis),
@@ -82,7 +101,7 @@ impl MockServer {
         if ports.is_empty() {
             return Err(StartError::NoPort);
         }
-        let count = config.workers.max(1);
+        let count = config.workers;
         let bells: Vec<_> = (0..count).map(|_| Arc::new(Notify::new())).collect();
         let wakes = bells.iter().map(|bell| {
             let bell = Arc::clone(bell);
@@ -132,6 +151,12 @@ impl MockServer {
         self.addresses.shared
     }
 
+    /// All addresses listened on.
+    #[must_use]
+    pub fn addresses(&self) -> Addresses {
+        self.addresses
+    }
+
     /// What the workers share: settings, data, the register of clients.
     #[must_use]
     pub fn shared(&self) -> &Arc<Shared> {
@@ -160,6 +185,13 @@ impl MockServer {
             all.merge(truth);
         }
         all
+    }
+
+    /// Moves the calendar forward by `by`: keys and records expire accordingly, delays and stamps go
+    /// on as before.
+    pub fn advance_clock(&self, by: Duration) {
+        self.shared
+            .shift_wall(i64::try_from(by.as_nanos()).unwrap_or(i64::MAX));
     }
 
     /// Forgets what was recorded so far.

@@ -515,6 +515,37 @@ fn a_record_is_at_most_a_mebibyte() {
 }
 
 #[test]
+fn an_answer_that_grows_beyond_all_measure_is_refused() {
+    let mut client = Client::new();
+    client.put("k", 0, Value::Blob(vec![7; 1_000_000].into()));
+    let reads = MessageHeader {
+        info1: Info1::READ,
+        ..MessageHeader::EMPTY
+    };
+    assert_eq!(client.record(&reads, "k", &vec![read("a"); 3]).ops.len(), 3);
+    let answer = client.record(&reads, "k", &vec![read("a"); 140]);
+    assert_eq!(
+        (answer.result, answer.ops.len()),
+        (ResultCode::RecordTooBig, 0)
+    );
+    let names: Vec<_> = (0..1000).map(|bin| format!("b{bin}")).collect();
+    let put = |name| (OpCode::Write, name, Value::Bool(true));
+    let bins: Vec<_> = names.iter().map(|name| put(name.as_str())).collect();
+    client.record(&write(0), "many", &bins);
+    let read_all = MessageHeader {
+        info1: Info1::READ | Info1::GET_ALL,
+        ..operate()
+    };
+    let answer = client.record(&read_all, "many", &vec![read(""); 65]);
+    assert_eq!((answer.result, answer.ops.len()), (ResultCode::Ok, 65_000));
+    let answer = client.record(&read_all, "many", &vec![read(""); 66]);
+    assert_eq!(
+        (answer.result, answer.ops.len()),
+        (ResultCode::Parameter, 0)
+    );
+}
+
+#[test]
 fn a_large_batch_is_cut_into_frames_and_keeps_its_rows() {
     let mut client = Client::new();
     let value = Value::Blob(vec![1; 10_000].into());

@@ -6,6 +6,7 @@ use std::time::Duration;
 use kvlab_timing::Stamp;
 
 use super::control::Observer;
+use super::real::CpuTime;
 use super::recorder::Part;
 use super::worker::Remains;
 use super::{RunError, RunResult};
@@ -35,8 +36,8 @@ pub(crate) struct Collector {
 #[derive(Debug)]
 pub(crate) struct Leftover {
     pub(crate) remains: Remains,
-    /// Processor time of the measured part, and the elapsed time it was measured over.
-    pub(crate) cpu: Option<(Duration, Duration)>,
+    /// Processor time of the measured part; `None` under virtual time.
+    pub(crate) cpu: Option<CpuTime>,
 }
 
 impl Collector {
@@ -189,10 +190,7 @@ impl Collector {
             } else {
                 rows.extend(remains.rows);
             }
-            let cpu_share = cpu.and_then(|(used, elapsed)| {
-                (!elapsed.is_zero()).then(|| used.as_secs_f64() / elapsed.as_secs_f64())
-            });
-            if let Some(cpu_share) = cpu_share.filter(|share| *share > BUSY) {
+            if let Some(cpu_share) = cpu.and_then(working_share).filter(|share| *share > BUSY) {
                 notices.push(Notice::Busy {
                     thread: number,
                     cpu_share,
@@ -204,8 +202,9 @@ impl Collector {
             threads.push(ThreadSummary {
                 connections: remains.share.connections,
                 due: remains.due,
-                cpu_share,
-                cpu: cpu.map(|(used, _)| used),
+                cpu_share: cpu.and_then(|cpu| share(cpu.used, cpu.elapsed)),
+                cpu: cpu.map(|cpu| cpu.used),
+                spun: cpu.map(|cpu| cpu.spun),
             });
         }
         let wanted = u64::from(settings.connections.get());
@@ -268,6 +267,15 @@ fn worst_failure(leftovers: &mut [Leftover]) -> Option<RunError> {
         .iter_mut()
         .filter_map(|leftover| leftover.remains.failure.take())
         .max_by_key(weight)
+}
+
+/// Processor time over elapsed time, without what may have been spinning.
+fn working_share(cpu: CpuTime) -> Option<f64> {
+    share(cpu.used - cpu.spun, cpu.elapsed)
+}
+
+fn share(part: Duration, whole: Duration) -> Option<f64> {
+    (!whole.is_zero()).then(|| part.as_secs_f64() / whole.as_secs_f64())
 }
 
 /// Share of a core above which a thread may be the limit itself.

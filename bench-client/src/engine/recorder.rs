@@ -51,7 +51,7 @@ impl Recorder {
     pub(crate) fn new(classes: usize, open: bool, rows: Option<usize>) -> Self {
         Self {
             tally: Tally::new(classes),
-            spare: None,
+            spare: Some(Tally::new(classes)),
             classes,
             open,
             in_warmup: false,

@@ -80,6 +80,9 @@ pub struct ThreadSummary {
     pub cpu_share: Option<f64>,
     /// Processor time of the measured part; `None` under virtual time.
     pub cpu: Option<Duration>,
+    /// Part of it at most that was spent spinning for the next due moment, where nothing else was
+    /// to do; `None` under virtual time.
+    pub spun: Option<Duration>,
 }
 
 /// What a reader must know before trusting the numbers.
@@ -99,11 +102,11 @@ pub enum Notice {
         /// 99th percentile of the response time.
         response_p99: Duration,
     },
-    /// A thread used more than 70 % of a core: the client itself may be the limit.
+    /// A thread worked for more than 70 % of the time: the client itself may be the limit.
     Busy {
         /// The thread, from 0.
         thread: u32,
-        /// Its processor time over elapsed time.
+        /// Its processor time over elapsed time, spinning left out.
         cpu_share: f64,
     },
     /// Requests timed out; they are counted but not in the latencies, whose tails are therefore

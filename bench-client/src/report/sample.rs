@@ -131,6 +131,7 @@ pub(super) fn open_loop() -> Summary {
         due,
         cpu_share: Some(share),
         cpu: Some(Duration::from_secs_f64(share * 10.0)),
+        spun: Some(Duration::ZERO),
     };
     Summary {
         load: open(),

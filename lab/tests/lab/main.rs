@@ -1,4 +1,14 @@
 //! Tests of the lab as a whole, in one program.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "helpers of tests, where a panic is the message"
+)]
+
+mod command_line;
+mod explore;
+mod planted;
+mod real_runs;
+mod scenario_files;
 mod support;
 mod virtual_runs;

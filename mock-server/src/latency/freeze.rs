@@ -89,6 +89,14 @@ impl FromStr for Freeze {
     }
 }
 
+impl TryFrom<&str> for Freeze {
+    type Error = ParseError;
+
+    fn try_from(text: &str) -> Result<Self, ParseError> {
+        text.parse()
+    }
+}
+
 impl fmt::Display for Freeze {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let time = |nanos| Human(Duration::from_nanos(nanos));

@@ -1,8 +1,8 @@
 //! Latency rules: `[selector=]law`, and which of several is the one for a request.
 //!
 //! The most specific rule wins, whatever the order: a key pattern before none, then a command before
-//! a class before neither, then a named protocol before none. Among equals the later one wins, so a
-//! command line can override a file. A request that no rule selects is not delayed.
+//! a class before neither, then a named protocol before none. Among equals the later one wins. A
+//! request that no rule selects is not delayed.
 
 use std::fmt;
 use std::str::FromStr;
@@ -44,6 +44,14 @@ impl FromStr for Rule {
         };
         let law = law_from(text, law)?;
         Ok(Self { selector, law })
+    }
+}
+
+impl TryFrom<&str> for Rule {
+    type Error = ParseError;
+
+    fn try_from(text: &str) -> Result<Self, ParseError> {
+        text.parse()
     }
 }
 

@@ -9,6 +9,7 @@
 //! Values are durations with a unit, or plain numbers. Spaces around tokens do no harm. Errors name
 //! the place and what was expected there.
 
+use std::convert::Infallible;
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
@@ -142,6 +143,13 @@ impl ParseError {
             at,
             problem: problem.into(),
         }
+    }
+}
+
+/// A conversion that cannot fail fits where one that can is asked for.
+impl From<Infallible> for ParseError {
+    fn from(never: Infallible) -> Self {
+        match never {}
     }
 }
 

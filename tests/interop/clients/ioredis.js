@@ -1,11 +1,13 @@
-// Real work through ioredis; argument: the port.
+// Real work through ioredis, in both protocols; argument: the port.
 const assert = require("node:assert");
 const Redis = require("ioredis");
 
 const port = Number(process.argv[2]);
 
-async function main() {
-  const r = new Redis(port, "127.0.0.1", { maxRetriesPerRequest: 1 });
+async function work(protocol) {
+  const options = { protocol, db: protocol, maxRetriesPerRequest: 1 };
+  const r = new Redis(port, "127.0.0.1", options);
+  await r.flushdb();
   assert.equal(await r.set("k", "v"), "OK");
   assert.equal(await r.get("k"), "v");
   assert.equal(await r.get("missing"), null);
@@ -30,7 +32,7 @@ async function main() {
     [null, "2"],
   ]);
   await r.watch("t");
-  const other = new Redis(port, "127.0.0.1");
+  const other = new Redis(port, "127.0.0.1", options);
   await other.set("t", 9);
   assert.equal(await r.multi().incr("t").exec(), null);
 
@@ -43,7 +45,12 @@ async function main() {
   await r.set("bin", buffer);
   assert.deepEqual(await r.getBuffer("bin"), buffer);
   await Promise.all([r.quit(), other.quit()]);
-  console.log(`  ioredis ${require("ioredis/package.json").version}`);
+}
+
+async function main() {
+  await work(2);
+  await work(3);
+  console.log(`  ioredis ${require("ioredis/package.json").version}: RESP2 and RESP3`);
 }
 
 main().catch((error) => {

@@ -1,8 +1,9 @@
-// Real work through node-redis, in both protocols; argument: the port.
+// Real work through node-redis, in both protocols; arguments: the port and the version that INFO names.
 const assert = require("node:assert");
-const { createClient } = require("redis");
+const { createClient, WatchError } = require("redis");
 
 const port = Number(process.argv[2]);
+const version = process.argv[3];
 
 async function work(RESP) {
   const r = createClient({ RESP, socket: { port, host: "127.0.0.1", reconnectStrategy: false } });
@@ -19,9 +20,23 @@ async function work(RESP) {
   const many = await Promise.all(Array.from({ length: 300 }, (_, i) => r.set(`p${i}`, String(i))));
   assert.ok(many.every((reply) => reply === "OK"));
   assert.deepEqual(await r.multi().set("t", "1").incr("t").get("t").exec(), ["OK", 2, "2"]);
+  await r.watch("t");
+  const other = await r.duplicate().connect();
+  await other.set("t", "9");
+  await assert.rejects(r.multi().incr("t").exec(), WatchError);
+  other.destroy();
+  assert.equal(await r.set("brief", "1", { PX: 60 }), "OK");
+  assert.ok((await r.pTTL("brief")) > 0);
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  assert.equal(await r.exists("brief"), 0);
+  const seen = new Set();
+  for await (const keys of r.scanIterator({ MATCH: "p*", COUNT: 11 })) {
+    keys.forEach((key) => seen.add(key));
+  }
+  assert.equal(seen.size, 300);
   await assert.rejects(r.sendCommand(["NOSUCH", "a"]), /unknown command 'NOSUCH'/);
   assert.equal(await r.dbSize(), 303);
-  assert.ok((await r.info("server")).includes("redis_version:7.2.4"));
+  assert.ok((await r.info("server")).includes(`redis_version:${version}`));
   await (r.close ? r.close() : r.quit());
 }
 

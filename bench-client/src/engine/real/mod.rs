@@ -15,6 +15,7 @@ use kvlab_timing::{Clock, Stamp, Waiter, WaiterConfig, set_timer_slack_1ns};
 use tokio::sync::watch;
 use tokio::task::{LocalSet, spawn_local};
 
+pub(super) use self::cpu::CpuTime;
 use self::shell::Shell;
 use super::collector::{Collector, Leftover};
 use super::recorder::Part;
@@ -31,8 +32,8 @@ use crate::values::ValueBlock;
 /// What a worker tells the calling thread.
 #[derive(Debug)]
 pub(super) enum Message {
-    /// All connections that will be are up.
-    Ready { connections: u64 },
+    /// Set-up is over: this many connections are up, or it failed.
+    Ready { connections: Option<u64> },
     /// An interval is over.
     Part { thread: usize, part: Box<Part> },
     /// The worker is finished.
@@ -40,6 +41,8 @@ pub(super) enum Message {
         thread: usize,
         leftover: Box<Leftover>,
     },
+    /// The thread ends, in whichever way.
+    Ended,
 }
 
 /// What the calling thread tells the workers.
@@ -75,9 +78,13 @@ pub(super) fn run(
                 returned,
                 signals: signals.clone(),
             };
+            let alarm = Alarm(messages.clone());
             let thread = thread::Builder::new()
                 .name(format!("worker-{number}"))
-                .spawn_scoped(scope, move || seat.run());
+                .spawn_scoped(scope, move || {
+                    let _alarm = alarm;
+                    seat.run()
+                });
             match thread {
                 Ok(thread) => threads.push(thread),
                 Err(error) => {
@@ -103,6 +110,17 @@ pub(super) fn run(
     })
 }
 
+/// Tells the calling thread when a worker's thread ends, by a panic too, so that it never waits
+/// for one that is gone.
+struct Alarm(Sender<Message>);
+
+impl Drop for Alarm {
+    fn drop(&mut self) {
+        // The calling thread may have given up already.
+        let _ = self.0.send(Message::Ended);
+    }
+}
+
 /// The calling thread's side.
 struct Host<'a> {
     signal: &'a watch::Sender<Signal>,
@@ -119,17 +137,28 @@ impl Host<'_> {
         let mut collector = Collector::new(settings);
         let mut leftovers: Vec<Option<Leftover>> = Vec::new();
         leftovers.resize_with(self.returns.len(), || None);
-        let (mut ready, mut up) = (0, 0);
+        // Threads whose set-up is awaited; `None` when the load has begun or was given up.
+        let mut awaited = Some(self.returns.len());
+        let mut up = 0;
         // Ends when every worker has dropped its sender.
         for message in self.inbox {
             match message {
-                Message::Ready { connections } => {
-                    ready += 1;
+                Message::Ready {
+                    connections: Some(connections),
+                } => {
                     up += connections;
-                    if ready == self.returns.len() {
+                    awaited = awaited.map(|threads| threads - 1);
+                    if awaited == Some(0) {
+                        awaited = None;
                         observer.started(up);
                         let start = Clock::real().now().add_nanos(START_LEAD_NS);
                         self.signal.send_replace(Signal::Begin(start));
+                    }
+                }
+                // One thread that cannot take part ends the run for all.
+                Message::Ready { connections: None } | Message::Ended => {
+                    if awaited.take().is_some() {
+                        self.signal.send_replace(Signal::GiveUp);
                     }
                 }
                 Message::Part { thread, part } => {
@@ -138,9 +167,6 @@ impl Host<'_> {
                     let _ = self.returns[thread].send(tally);
                 }
                 Message::Finished { thread, leftover } => {
-                    if leftover.remains.failure.is_some() {
-                        self.signal.send_replace(Signal::GiveUp);
-                    }
                     collector.finished(thread, observer);
                     leftovers[thread] = Some(*leftover);
                 }
@@ -208,7 +234,8 @@ impl Seat<'_> {
                 let pacer = spawn_local(std::rc::Rc::clone(shell).pace(waiter));
                 shell.pump();
                 shell.set_up().await;
-                let connections = shell.with(|worker, _| worker.connections());
+                let connections =
+                    shell.with(|worker, _| worker.is_ready().then(|| worker.connections()));
                 let _ = messages.send(Message::Ready { connections });
                 // The calling thread outlives the workers, so an error cannot come.
                 let signal = signals.wait_for(|signal| *signal != Signal::Wait).await;
@@ -228,16 +255,17 @@ impl Seat<'_> {
         drop(local);
         played?;
         let cpu = shell.cpu.borrow().result();
-        if let Some(worker) = shell.into_worker() {
-            let leftover = Box::new(Leftover {
-                remains: worker.into_remains(),
-                cpu,
-            });
-            let _ = self.messages.send(Message::Finished {
-                thread: self.number,
-                leftover,
-            });
-        }
+        let worker = shell
+            .into_worker()
+            .ok_or_else(|| io::Error::other("a task outlived its runtime"))?;
+        let leftover = Box::new(Leftover {
+            remains: worker.into_remains(),
+            cpu,
+        });
+        let _ = self.messages.send(Message::Finished {
+            thread: self.number,
+            leftover,
+        });
         Ok(())
     }
 }

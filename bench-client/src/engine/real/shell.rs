@@ -324,6 +324,7 @@ impl<D: Driver + 'static> Shell<D> {
             let Poll::Ready(now) = waiter.poll_wait(cx, Some(wait)) else {
                 return Poll::Pending;
             };
+            self.cpu.borrow_mut().spun_ns = waiter.stats().lead_ns;
             // Nobody needs to wake a task that is running.
             self.armed.set(Stamp::ZERO);
             if now >= *look {
@@ -387,4 +388,4 @@ impl Waiting {
 /// Bytes read at once at most.
 const SCRATCH: usize = 64 * 1024;
 /// Time between two looks at the stop flag.
-const LOOK_NS: u64 = 50_000_000;
+const LOOK_NS: u64 = 100_000_000;

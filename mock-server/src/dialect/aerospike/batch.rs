@@ -12,41 +12,47 @@
 use bytes::BytesMut;
 use kvlab_protocol::aerospike::BatchFlags;
 use kvlab_protocol::aerospike::batch::BatchView;
-use kvlab_protocol::aerospike::message::put_header_only;
+use kvlab_protocol::aerospike::message::{Info2, put_header_only};
 use kvlab_protocol::aerospike::proto::{FrameStart, Kind, begin_frame, finish_frame};
 use kvlab_protocol::aerospike::result_code::ResultCode;
 
 use super::answer::{last, put_message};
 use super::request::{Parts, Request};
 use super::{Runner, State};
+use crate::exchange::Class;
 
 /// A frame that has grown to this size is closed and the next row begins another.
 const FRAME_LEN: usize = 128 * 1024;
 
-/// Answers a batch message.
+/// All frames of an answer together; a batch that needs more ends with code 151. A limit of this
+/// server, so that a small message cannot ask for all memory.
+const ANSWER_MAX: usize = 256 * 1024 * 1024;
+
+/// Answers a batch message; says whether it writes.
 pub(super) fn answer(
     state: &State,
     parts: &Parts<'_>,
     runner: &mut Runner<'_>,
     out: &mut BytesMut,
-) {
-    let code = match parts.batch {
-        Some(rows) => run(state, rows, parts.filter(), runner, out),
-        None => Err(ResultCode::Parameter),
+) -> Class {
+    let rows = parts.batch.ok_or(ResultCode::Parameter);
+    let checked = rows.and_then(|rows| check(state, rows));
+    let (code, class) = match checked {
+        Ok((batch, class)) => (run(state, &batch, parts.filter(), runner, out), class),
+        Err(code) => (Err(code), Class::Read),
     };
     put_header_only(out, &last(code.err().unwrap_or(ResultCode::Ok)));
+    class
 }
 
 /// Answers the rows; the error is the code of the last message.
 fn run(
     state: &State,
-    rows: &[u8],
+    batch: &BatchView<'_>,
     filter: Option<&[u8]>,
     runner: &mut Runner<'_>,
     out: &mut BytesMut,
 ) -> Result<(), ResultCode> {
-    let batch = BatchView::parse(rows).map_err(|error| error.result_code())?;
-    check(state, &batch)?;
     let flags = batch.flags();
     let before = out.len();
     let mut frame: Option<(FrameStart, usize)> = None;
@@ -67,6 +73,10 @@ fn run(
         {
             finish_frame(full, out);
         }
+        if out.len() - before > ANSWER_MAX {
+            outcome = Err(ResultCode::BatchTooMany);
+            break;
+        }
         let harmless = matches!(
             code,
             ResultCode::Ok | ResultCode::NotFound | ResultCode::FilteredOut
@@ -86,14 +96,19 @@ fn run(
     outcome
 }
 
-/// Looks at every row before the first is executed.
-fn check(state: &State, batch: &BatchView<'_>) -> Result<(), ResultCode> {
+/// Looks at every row before the first is executed: the rows, and whether any of them writes.
+fn check<'a>(state: &State, rows: &'a [u8]) -> Result<(BatchView<'a>, Class), ResultCode> {
+    let batch = BatchView::parse(rows).map_err(|error| error.result_code())?;
+    let mut class = Class::Read;
     for row in batch.rows() {
         let row = row.map_err(|error| error.result_code())?;
         let namespace = Parts::of(row.fields()).namespace;
         if namespace.and_then(|name| state.namespace(name)).is_none() {
             return Err(ResultCode::Parameter);
         }
+        if row.head().info2.contains(Info2::WRITE) {
+            class = Class::Write;
+        }
     }
-    Ok(())
+    Ok((batch, class))
 }

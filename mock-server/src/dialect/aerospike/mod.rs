@@ -56,7 +56,7 @@ use self::request::{Parts, Request};
 use self::tally::{Source, Work};
 use crate::config::ServerConfig;
 use crate::dialect::{Context, Flow, Frame, Refusal};
-use crate::exchange::{Exchange, Protocol};
+use crate::exchange::{Class, Exchange, Protocol};
 use crate::shared::Shared;
 
 /// Namespaces and state of the Aerospike side, shared by all workers.
@@ -104,6 +104,7 @@ impl State {
 pub struct Connection {
     /// What the message executed last was.
     operation: Operation,
+    class: Class,
     /// Where its digest lies in its frame.
     digest_at: Range<usize>,
     /// Room for the bins of a record while operations run on them.
@@ -121,6 +122,7 @@ impl Connection {
     pub fn new(_shared: &Shared) -> Self {
         Self {
             operation: Operation::Unknown,
+            class: Class::Admin,
             digest_at: 0..0,
             scratch: Bins::default(),
             has_user_agent: false,
@@ -154,7 +156,7 @@ impl Connection {
         Exchange {
             protocol: Protocol::Aerospike,
             command: self.operation.name(),
-            class: self.operation.class(),
+            class: self.class,
             key: frame.get(self.digest_at.clone()).unwrap_or_default(),
         }
     }
@@ -168,7 +170,12 @@ impl Connection {
     /// Runs the message in `frame`.
     pub fn execute(&mut self, frame: &[u8], context: &mut Context<'_>, out: &mut BytesMut) -> Flow {
         self.operation = Operation::Unknown;
+        self.class = Class::Admin;
         self.digest_at = 0..0;
+        let now = Moment::new(context.shared.unix_nanos(context.now));
+        for namespace in context.shared.aerospike.namespaces() {
+            namespace.maintain(now);
+        }
         // The frame was decoded before, so it splits.
         let Ok(Some(Proto { header, body, .. })) = split_frame(frame) else {
             return Flow::Close;
@@ -176,13 +183,13 @@ impl Connection {
         match header.kind {
             Kind::Info => {
                 self.operation = Operation::Info;
-                info::answer(body, &mut self.has_user_agent, context, out);
+                info::answer(body, now, &mut self.has_user_agent, context, out);
             }
             Kind::Security => {
                 self.operation = Operation::Security;
                 put_answer(ResultCode::SecurityNotSupported, out);
             }
-            Kind::Message => self.message(frame, body, context, out),
+            Kind::Message => self.message(frame, body, now, context, out),
             Kind::Compressed | Kind::Xdr => put_error(ResultCode::EnterpriseOnly, out),
         }
         Flow::Done
@@ -193,6 +200,7 @@ impl Connection {
         &mut self,
         frame: &[u8],
         body: &[u8],
+        now: Moment,
         context: &mut Context<'_>,
         out: &mut BytesMut,
     ) {
@@ -203,18 +211,16 @@ impl Connection {
         let parts = Parts::of(view.fields());
         self.operation = Operation::of(&view, &parts);
         let state = &context.shared.aerospike;
-        let now = Moment::new(context.shared.unix_nanos(context.now));
+        let writes = view.header().info2.contains(Info2::WRITE);
+        self.class = self.operation.class(writes);
         if self.operation == Operation::Batch {
-            for namespace in state.namespaces() {
-                namespace.maintain(now);
-            }
             let mut runner = Runner {
                 now,
                 worker: context.worker,
                 source: Source::BatchRow,
                 scratch: &mut self.scratch,
             };
-            batch::answer(state, &parts, &mut runner, out);
+            self.class = batch::answer(state, &parts, &mut runner, out);
         } else {
             let Some(namespace) = parts.namespace.and_then(|name| state.namespace(name)) else {
                 return put_error(ResultCode::Namespace, out);
@@ -226,7 +232,6 @@ impl Connection {
                 return put_error(ResultCode::Parameter, out);
             };
             self.digest_at = place_of(digest, frame);
-            namespace.maintain(now);
             let request = Request::of_message(&view, &parts, digest);
             let mut runner = Runner {
                 now,

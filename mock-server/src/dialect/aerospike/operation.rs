@@ -6,7 +6,7 @@ use super::request::Parts;
 use crate::exchange::Class;
 
 macro_rules! operations {
-    ($($variant:ident $name:literal $class:ident $doc:literal,)*) => {
+    ($($variant:ident $name:literal $doc:literal,)*) => {
         /// The operations a message can ask for.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub(super) enum Operation {
@@ -22,32 +22,35 @@ macro_rules! operations {
                     $(Self::$variant => $name,)*
                 }
             }
-
-            pub(super) const fn class(self) -> Class {
-                match self {
-                    $(Self::$variant => Class::$class,)*
-                }
-            }
         }
     };
 }
 
 operations! {
-    Unknown "unknown" Admin "A message that does not hold together, or of a kind that is refused.",
-    Info "info" Admin "Text commands.",
-    Security "security" Admin "Login and user management.",
-    Get "get" Read "All or some bins of a record.",
-    Exists "exists" Read "The header of a record.",
-    Put "put" Write "Bins are written and nothing else.",
-    Remove "remove" Write "A record is removed.",
-    Touch "touch" Write "A record's life begins anew.",
-    Operate "operate" Write "Any other list of operations on one record.",
-    Batch "batch" Read "Many records.",
-    Query "query" Read "A scan or query.",
-    Udf "udf" Write "A call of a user-defined function.",
+    Unknown "unknown" "A message that does not hold together, or of a kind that is refused.",
+    Info "info" "Text commands.",
+    Security "security" "Login and user management.",
+    Get "get" "All or some bins of a record.",
+    Exists "exists" "The header of a record.",
+    Put "put" "Bins are written and nothing else.",
+    Remove "remove" "A record is removed.",
+    Touch "touch" "A record's life begins anew.",
+    Operate "operate" "Any other list of operations on one record.",
+    Batch "batch" "Many records.",
+    Query "query" "A scan or query.",
+    Udf "udf" "A call of a user-defined function.",
 }
 
 impl Operation {
+    /// What kind of work the operation is; `writes` if its message says so.
+    pub(super) const fn class(self, writes: bool) -> Class {
+        match self {
+            Self::Unknown | Self::Info | Self::Security => Class::Admin,
+            _ if writes => Class::Write,
+            _ => Class::Read,
+        }
+    }
+
     /// The place of the name in [`OPERATION_NAMES`].
     pub(super) const fn ordinal(self) -> u16 {
         self as u16

@@ -78,9 +78,10 @@ fn run(
     } else {
         for op in request.ops.clone() {
             read_op(&record.bins, &op, &mut replies)?;
+            replies.count()?;
         }
     }
-    Ok(replies.count())
+    replies.count()
 }
 
 /// The filter and the user key of a request against a record that exists.

@@ -14,16 +14,22 @@
 use bytes::BytesMut;
 use kvlab_protocol::aerospike::message::{Op, OpCode, ParticleType};
 use kvlab_protocol::aerospike::particle::Value;
+use kvlab_protocol::aerospike::result_code::ResultCode;
 
 use super::answer::put_value;
 use super::bins::{Bin, Bins};
 use super::request::Request;
 
+/// The longest answer to one record operation: as long as a request may be. A limit of
+/// this server, so that a small message cannot ask for all memory.
+const ANSWER_MAX: usize = 128 * 1024 * 1024;
+
 /// Collects the operations of one answer.
 #[derive(Debug)]
 pub(super) struct Replies<'o> {
     out: &'o mut BytesMut,
-    count: u16,
+    start: usize,
+    count: u32,
     to_all: bool,
     writes: bool,
     plain: bool,
@@ -32,6 +38,7 @@ pub(super) struct Replies<'o> {
 impl<'o> Replies<'o> {
     pub(super) fn new(request: &Request<'_>, out: &'o mut BytesMut) -> Self {
         Self {
+            start: out.len(),
             out,
             count: 0,
             to_all: request.responds_to_all(),
@@ -40,23 +47,28 @@ impl<'o> Replies<'o> {
         }
     }
 
-    /// Operations appended so far.
-    pub(super) fn count(&self) -> u16 {
-        self.count
+    /// How many operations were appended; an error when they are more than one answer can hold, as
+    /// a message of many reads of a large bin may make them.
+    #[inline]
+    pub(super) fn count(&self) -> Result<u16, ResultCode> {
+        if self.out.len() - self.start > ANSWER_MAX {
+            return Err(ResultCode::RecordTooBig);
+        }
+        u16::try_from(self.count).map_err(|_| ResultCode::Parameter)
     }
 
     /// The bin that a read found.
     #[inline]
     pub(super) fn bin(&mut self, bin: &Bin<'_>) {
         put_value(OpCode::Read, bin.particle, bin.name, bin.value, self.out);
-        self.count = self.count.saturating_add(1);
+        self.count += 1;
     }
 
     /// Every bin there is.
     #[inline]
     pub(super) fn all_bins(&mut self, bins: &Bins) {
         self.out.extend_from_slice(bins.as_ops());
-        self.count = self.count.saturating_add(bins.count());
+        self.count += u32::from(bins.count());
     }
 
     /// The value that an operation produced.
@@ -65,7 +77,7 @@ impl<'o> Replies<'o> {
         value.encode(&mut bytes);
         let code = self.code(op);
         put_value(code, value.particle_type(), op.name, &bytes, self.out);
-        self.count = self.count.saturating_add(1);
+        self.count += 1;
     }
 
     /// An operation that has nothing to say.
@@ -85,7 +97,7 @@ impl<'o> Replies<'o> {
     fn empty(&mut self, op: &Op<'_>) {
         let code = self.code(op);
         put_value(code, ParticleType::Nil, op.name, &[], self.out);
-        self.count = self.count.saturating_add(1);
+        self.count += 1;
     }
 
     /// Rows of a batch that only read answer with the code of a plain read.

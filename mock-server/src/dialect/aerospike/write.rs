@@ -89,8 +89,9 @@ impl Write<'_> {
         let mut replies = Replies::new(request, out);
         for op in request.ops.clone() {
             self.apply(&op, scratch, &mut replies)?;
+            replies.count()?;
         }
-        let n_ops = replies.count();
+        let n_ops = replies.count()?;
         if scratch.is_empty() {
             return self.remove(place, n_ops);
         }

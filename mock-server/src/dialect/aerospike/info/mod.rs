@@ -54,14 +54,12 @@ const SUMMARY: [&str; 15] = [
 /// Answers an info message. `has_user_agent` is the connection's memory of having been told one.
 pub(super) fn answer(
     body: &[u8],
+    now: Moment,
     has_user_agent: &mut bool,
     context: &Context<'_>,
     out: &mut BytesMut,
 ) {
-    let scene = Scene {
-        context,
-        now: Moment::new(context.shared.unix_nanos(context.now)),
-    };
+    let scene = Scene { context, now };
     let mut answer = AnswerWriter::begin(out);
     if body.is_empty() {
         for command in SUMMARY {

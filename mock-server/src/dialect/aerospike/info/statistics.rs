@@ -163,7 +163,8 @@ pub(super) fn server(scene: &Scene<'_>, out: &mut BytesMut) {
         "cluster_key" => cluster_key(shared),
         "node" => shared.config.aerospike.node_name.clone(),
         "uptime" => {
-            let up = scene.context.now.as_nanos() - shared.started.as_nanos();
+            let now = scene.context.now.as_nanos();
+            let up = now.saturating_sub(shared.started.as_nanos());
             (up / 1_000_000_000).to_string()
         }
         "objects" => {

@@ -1,0 +1,65 @@
+//! Short runs on sockets and the machine's clock. How quiet the machine is does not matter here: only
+//! what holds on any machine is demanded.
+
+use kvlab::check::judge;
+use kvlab::runner::real;
+use kvlab::verdict::{Kind, Verdict};
+
+use super::support::scenario;
+
+fn assert_proofs_hold(text: &str) {
+    let scenario = scenario(text);
+    for part in &scenario.parts {
+        let evidence = real::run(scenario.server_for(part), part.settings.clone())
+            .unwrap_or_else(|error| panic!("{}: {error}", part.name));
+        let judgement = judge(&evidence, &part.expect, None);
+        let broken: Vec<_> = judgement
+            .findings
+            .iter()
+            .filter(|finding| finding.kind == Kind::Proof && finding.verdict != Verdict::Pass)
+            .collect();
+        assert!(broken.is_empty(), "{}: {broken:#?}", part.name);
+        assert!(
+            judgement.accounting.answered > 100,
+            "{:?}",
+            judgement.accounting
+        );
+    }
+}
+
+#[test]
+fn every_request_on_sockets_is_paired_and_accounted_for() {
+    assert_proofs_hold(
+        "[server]\nlatency = 'constant(1ms)'\nworkers = 2\n\
+         [[client]]\nname = 'a'\ntarget = 'redis'\nconnections = 10\nduration = '300ms'\n\
+         [[client]]\nname = 'b'\ntarget = 'redis'\nconnections = 4\npipeline = 16\nthreads = 2\n\
+         rate = 3000\narrivals = 'poisson'\nwarmup = '50ms'\nduration = '300ms'\n\
+         [[client]]\nname = 'c'\ntarget = 'aerospike/test/x'\nconnections = 10\nduration = '300ms'\n\
+         [[client]]\nname = 'd'\ntarget = 'aerospike/test/x'\nconnections = 6\nthreads = 2\n\
+         rate = 1500\nduration = '300ms'\n",
+    );
+}
+
+#[test]
+fn freezes_on_sockets_keep_the_rule_and_the_timetable() {
+    assert_proofs_hold(
+        "[server]\nlatency = 'uniform(200us,2ms)'\nfreeze = 'every=200ms,for=60ms'\n\
+         [[client]]\nname = 'a'\ntarget = 'redis'\nconnections = 3\npipeline = 32\nrate = 2000\n\
+         duration = '600ms'\n\
+         [[client]]\nname = 'b'\ntarget = 'aerospike/test/x'\nconnections = 3\nrate = 1000\n\
+         duration = '600ms'\n",
+    );
+}
+
+#[test]
+fn the_floor_has_a_sample_for_each_request() {
+    let scenario = scenario(
+        "[server]\nlatency = 'constant(1ms)'\n\
+         [[client]]\ntarget = 'redis'\nconnections = 5\nrate = 1000\nduration = '1s'\n",
+    );
+    let part = &scenario.parts[0];
+    let floor = real::floor(&scenario.server_for(part), &part.settings).unwrap();
+    assert_eq!(floor.samples(), 1000);
+    // Two system calls each way take time on any machine.
+    assert!(floor.median_ns() > 1_000, "{}", floor.median_ns());
+}

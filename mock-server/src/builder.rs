@@ -1,0 +1,203 @@
+//! Settings of a server in a program or a test, one call each.
+
+use std::net::IpAddr;
+
+use crate::config::ServerConfig;
+use crate::latency::{Freeze, LatencyRules, ParseError, Rule};
+use crate::server::{MockServer, StartError};
+
+/// Settings of a server that is going to be started; see [`MockServer::builder`].
+///
+/// What cannot be read or is out of bounds is told by [`ServerBuilder::start`].
+#[derive(Debug, Default)]
+#[must_use]
+pub struct ServerBuilder {
+    config: ServerConfig,
+    rules: Vec<Rule>,
+    error: Option<StartError>,
+}
+
+impl ServerBuilder {
+    /// The address to listen on; 127.0.0.1 by default.
+    pub fn bind(mut self, address: IpAddr) -> Self {
+        self.config.bind = address;
+        self
+    }
+
+    /// The port for RESP: 0 (the default) picks a free one, `None` opens none.
+    pub fn redis_port(mut self, port: impl Into<Option<u16>>) -> Self {
+        self.config.redis_port = port.into();
+        self
+    }
+
+    /// The port for Aerospike: 0 (the default) picks a free one, `None` opens none.
+    pub fn aerospike_port(mut self, port: impl Into<Option<u16>>) -> Self {
+        self.config.aerospike_port = port.into();
+        self
+    }
+
+    /// A port that serves both protocols, beside the others: 0 picks a free one, `None` (the
+    /// default) opens none.
+    pub fn shared_port(mut self, port: impl Into<Option<u16>>) -> Self {
+        self.config.shared_port = port.into();
+        self
+    }
+
+    /// Worker threads, from 1 (the default) to [`ServerConfig::MAX_WORKERS`].
+    pub fn workers(mut self, workers: usize) -> Self {
+        self.config.workers = workers;
+        self
+    }
+
+    /// Seeds everything that is drawn at random; 0 by default.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.config.seed = seed;
+        self
+    }
+
+    /// Adds a latency rule: a text such as `"get=lognormal(p50=300us,p99=2ms)"`, a [`Rule`], or a
+    /// [`Distribution`](crate::latency::Distribution) for all reads and writes.
+    pub fn latency<R>(mut self, rule: R) -> Self
+    where
+        R: TryInto<Rule>,
+        ParseError: From<R::Error>,
+    {
+        match rule.try_into() {
+            Ok(rule) => self.rules.push(rule),
+            Err(error) => self.fail(ParseError::from(error)),
+        }
+        self
+    }
+
+    /// Freezes the server periodically: a text such as `"every=2s,for=150ms"`, or a [`Freeze`].
+    pub fn freeze<F>(mut self, freeze: F) -> Self
+    where
+        F: TryInto<Freeze>,
+        ParseError: From<F::Error>,
+    {
+        match freeze.try_into() {
+            Ok(freeze) => self.config.freeze = Some(freeze),
+            Err(error) => self.fail(ParseError::from(error)),
+        }
+        self
+    }
+
+    /// Whether to keep a row for every request; by default only distributions are kept.
+    pub fn record_rows(mut self, record: bool) -> Self {
+        self.config.record_rows = record;
+        self
+    }
+
+    /// Whether waiting ends in a short spin (precise, the default) or in a plain wake-up (cheap).
+    pub fn spin(mut self, spin: bool) -> Self {
+        self.config.spin = spin;
+        self
+    }
+
+    /// The version of Redis to be, as in `7.0.15`; 7.2.4 by default.
+    pub fn redis_version(mut self, version: &str) -> Self {
+        match version.parse() {
+            Ok(version) => self.config.redis.version = version,
+            Err(error) => self.fail(error),
+        }
+        self
+    }
+
+    /// The name of the Aerospike node; `A1` by default.
+    pub fn node_name(mut self, name: impl Into<String>) -> Self {
+        self.config.aerospike.node_name = name.into();
+        self
+    }
+
+    /// The name of the Aerospike cluster; `lab` by default.
+    pub fn cluster_name(mut self, name: impl Into<String>) -> Self {
+        self.config.aerospike.cluster_name = name.into();
+        self
+    }
+
+    /// The Aerospike build to be; `8.1.2.0` by default.
+    pub fn build(mut self, build: impl Into<String>) -> Self {
+        self.config.aerospike.build = build.into();
+        self
+    }
+
+    /// The Aerospike namespaces; `test` alone by default.
+    pub fn namespaces<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
+        self.config.aerospike.namespaces = names.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// The settings as they stand, for a server under virtual time.
+    ///
+    /// # Errors
+    /// When a text could not be read or a setting is out of its bounds.
+    pub fn into_config(self) -> Result<ServerConfig, StartError> {
+        if let Some(error) = self.error {
+            return Err(error);
+        }
+        let mut config = self.config;
+        config.latency = LatencyRules::new(self.rules)?;
+        config.check()?;
+        Ok(config)
+    }
+
+    /// Starts the server on threads of its own; it stops when the handle is dropped.
+    ///
+    /// # Errors
+    /// When a text could not be read, a setting is out of its bounds, a port is taken or not
+    /// allowed, or the system gives no thread.
+    pub fn start(self) -> Result<MockServer, StartError> {
+        MockServer::start(self.into_config()?)
+    }
+
+    /// The first error is the one to tell.
+    fn fail(&mut self, error: impl Into<StartError>) {
+        self.error.get_or_insert(error.into());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::latency::Distribution;
+
+    #[test]
+    fn texts_and_values_say_the_same() {
+        let config = MockServer::builder()
+            .latency("constant(1ms)")
+            .latency(Distribution::constant(Duration::from_millis(1)))
+            .freeze("every=2s,for=150ms")
+            .redis_version("7.0.15")
+            .namespaces(["a", "b"])
+            .into_config()
+            .unwrap();
+        let [text, value] = config.latency.rules() else {
+            panic!("two rules");
+        };
+        assert_eq!(text, value);
+        assert_eq!(config.freeze.unwrap().length_ns, 150_000_000);
+        assert_eq!(config.redis.version.to_string(), "7.0.15");
+        assert_eq!(config.aerospike.namespaces, ["a", "b"]);
+    }
+
+    #[test]
+    fn the_first_error_is_told_at_the_end() {
+        let error = MockServer::builder()
+            .latency("constant(1)")
+            .freeze("every=1s,for=2s")
+            .into_config()
+            .unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "'1' lacks a unit: expected ns, us, ms, s, m or h, as in 1ms, at character 10 of \
+             'constant(1)'"
+        );
+        let error = MockServer::builder().workers(0).into_config().unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "the number of workers is '0'; expected 1 to 256"
+        );
+    }
+}

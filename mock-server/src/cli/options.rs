@@ -1,0 +1,124 @@
+//! The options of `serve`, as typed.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+
+use super::port::Port;
+use super::settings::{FreezeSetting, Settings};
+use crate::config::RedisVersion;
+use crate::latency::Rule;
+
+/// The options of `serve`. Each but `--config` and `--print-config` is also a key of the
+/// configuration file.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub struct ServeArgs {
+    /// Address to listen on [default: 127.0.0.1]
+    #[arg(long, value_name = "ADDRESS", help_heading = "Listening")]
+    pub bind: Option<IpAddr>,
+
+    /// Port for Redis clients: a number, 0 for a free one, off for none [default: 6379]
+    #[arg(long, value_name = "PORT", help_heading = "Listening")]
+    pub redis_port: Option<Port>,
+
+    /// Port for Aerospike clients, likewise [default: 3000]
+    #[arg(long, value_name = "PORT", help_heading = "Listening")]
+    pub aerospike_port: Option<Port>,
+
+    /// One port for both, told apart by the first byte; closes the other two unless they are given
+    #[arg(long, value_name = "PORT", help_heading = "Listening")]
+    pub port: Option<Port>,
+
+    /// Writes the ports to this file once they are open: lines such as redis=6379
+    #[arg(long, value_name = "FILE", help_heading = "Listening")]
+    pub ports_file: Option<PathBuf>,
+
+    /// Delays replies, may be repeated: [SELECTOR=]LAW, such as 'constant(1ms)' or
+    /// 'get=lognormal(p50=300us,p99=2ms)'
+    #[arg(long, value_name = "RULE", help_heading = "Timing")]
+    pub latency: Vec<Rule>,
+
+    /// Freezes the server periodically: every=2s,for=150ms[,first=1s], or none
+    #[arg(long, value_name = "FREEZE", help_heading = "Timing")]
+    pub freeze: Option<FreezeSetting>,
+
+    /// Waits without spinning: cheaper, and about 50 us less precise
+    #[arg(long, help_heading = "Timing")]
+    pub no_spin: bool,
+
+    /// Worker threads [default: 1]
+    #[arg(long, value_name = "NUMBER", help_heading = "Timing")]
+    pub workers: Option<usize>,
+
+    /// Seeds everything that is drawn at random [default: 0]
+    #[arg(long, value_name = "NUMBER", help_heading = "Timing")]
+    pub seed: Option<u64>,
+
+    /// Version of Redis to be [default: 7.2.4]
+    #[arg(long, value_name = "VERSION", help_heading = "Identity")]
+    pub redis_version: Option<RedisVersion>,
+
+    /// Name of the Aerospike node [default: A1]
+    #[arg(long, value_name = "NAME", help_heading = "Identity")]
+    pub node_name: Option<String>,
+
+    /// Name of the Aerospike cluster [default: lab]
+    #[arg(long, value_name = "NAME", help_heading = "Identity")]
+    pub cluster_name: Option<String>,
+
+    /// Aerospike build to be [default: 8.1.2.0]
+    #[arg(long, value_name = "BUILD", help_heading = "Identity")]
+    pub build: Option<String>,
+
+    /// Aerospike namespace, may be repeated [default: test]
+    #[arg(long, value_name = "NAME", help_heading = "Identity")]
+    pub namespace: Vec<String>,
+
+    /// Prints statistics at the end: delays wanted and done, calls, bytes
+    #[arg(long, help_heading = "Output")]
+    pub stats: bool,
+
+    /// Reads settings from this TOML file; options beat it
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub config: Option<PathBuf>,
+
+    /// Prints the settings that result, as a configuration file, and ends
+    #[arg(long, help_heading = "Output")]
+    pub print_config: bool,
+}
+
+impl ServeArgs {
+    /// The options over the settings of the file, if one is named.
+    pub(super) fn settings(self) -> Result<Settings> {
+        let file = match &self.config {
+            Some(path) => {
+                let name = path.display();
+                let text = std::fs::read_to_string(path)
+                    .with_context(|| format!("cannot read the configuration file {name}"))?;
+                Settings::from_toml(&text)
+                    .with_context(|| format!("in the configuration file {name}"))?
+            }
+            None => Settings::default(),
+        };
+        let options = Settings {
+            bind: self.bind,
+            redis_port: self.redis_port,
+            aerospike_port: self.aerospike_port,
+            port: self.port,
+            ports_file: self.ports_file,
+            latency: (!self.latency.is_empty()).then_some(self.latency),
+            freeze: self.freeze,
+            spin: self.no_spin.then_some(false),
+            workers: self.workers,
+            seed: self.seed,
+            redis_version: self.redis_version,
+            node_name: self.node_name,
+            cluster_name: self.cluster_name,
+            build: self.build,
+            namespaces: (!self.namespace.is_empty()).then_some(self.namespace),
+            stats: self.stats,
+        };
+        Ok(options.or(file))
+    }
+}

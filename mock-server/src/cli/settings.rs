@@ -1,0 +1,377 @@
+//! Settings as given, by options or by a TOML file, and how they become a [`ServerConfig`].
+//!
+//! The file's keys are the names of the options without their dashes in front, but `spin = false`
+//! stands for `--no-spin`, and what an option repeats is a list:
+//!
+//! ```toml
+//! redis-port = 0
+//! aerospike-port = "off"
+//! latency = ["constant(1ms)", "get=lognormal(p50=300us,p99=2ms)"]
+//! freeze = "every=2s,for=150ms"
+//! ```
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use super::port::Port;
+use crate::config::{RedisVersion, ServerConfig};
+use crate::latency::{Freeze, LatencyRules, ParseError, Rule};
+use crate::server::StartError;
+
+/// Settings of a server as given; what is `None` was not given. Lists that are given replace those
+/// they override.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct Settings {
+    /// Address to listen on.
+    pub bind: Option<IpAddr>,
+    /// Port for RESP.
+    pub redis_port: Option<Port>,
+    /// Port for Aerospike.
+    pub aerospike_port: Option<Port>,
+    /// Port for both.
+    pub port: Option<Port>,
+    /// Where to write the ports.
+    pub ports_file: Option<PathBuf>,
+    /// Latency rules.
+    #[serde(with = "as_text::list")]
+    pub latency: Option<Vec<Rule>>,
+    /// The periodic freeze.
+    #[serde(with = "as_text::one")]
+    pub freeze: Option<FreezeSetting>,
+    /// Whether waiting ends in a short spin.
+    pub spin: Option<bool>,
+    /// Worker threads.
+    pub workers: Option<usize>,
+    /// Seeds everything that is drawn at random.
+    pub seed: Option<u64>,
+    /// Version of Redis to be.
+    #[serde(with = "as_text::one")]
+    pub redis_version: Option<RedisVersion>,
+    /// Name of the Aerospike node.
+    pub node_name: Option<String>,
+    /// Name of the Aerospike cluster.
+    pub cluster_name: Option<String>,
+    /// Aerospike build to be.
+    pub build: Option<String>,
+    /// Aerospike namespaces.
+    pub namespaces: Option<Vec<String>>,
+    /// Whether to print statistics at the end.
+    pub stats: bool,
+}
+
+impl Settings {
+    /// Reads a configuration file.
+    ///
+    /// # Errors
+    /// Tells line, column and key of what is not understood.
+    pub fn from_toml(text: &str) -> Result<Self, toml::de::Error> {
+        toml::from_str(text)
+    }
+
+    /// The configuration file that gives these settings.
+    #[must_use]
+    pub fn to_toml(&self) -> String {
+        // Every field has a form in TOML, so this does not fail.
+        toml::to_string(self).unwrap_or_default()
+    }
+
+    /// These settings, and those of `other` where nothing is given here.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        Self {
+            bind: self.bind.or(other.bind),
+            redis_port: self.redis_port.or(other.redis_port),
+            aerospike_port: self.aerospike_port.or(other.aerospike_port),
+            port: self.port.or(other.port),
+            ports_file: self.ports_file.or(other.ports_file),
+            latency: self.latency.or(other.latency),
+            freeze: self.freeze.or(other.freeze),
+            spin: self.spin.or(other.spin),
+            workers: self.workers.or(other.workers),
+            seed: self.seed.or(other.seed),
+            redis_version: self.redis_version.or(other.redis_version),
+            node_name: self.node_name.or(other.node_name),
+            cluster_name: self.cluster_name.or(other.cluster_name),
+            build: self.build.or(other.build),
+            namespaces: self.namespaces.or(other.namespaces),
+            stats: self.stats || other.stats,
+        }
+    }
+
+    /// The configuration these settings give over the defaults. A shared port takes the place of the
+    /// two usual ones, but not of those that are given.
+    ///
+    /// # Errors
+    /// When a setting is out of its bounds.
+    pub fn resolve(&self) -> Result<ServerConfig, StartError> {
+        let shared_port = self.port.and_then(Port::number);
+        let usual = |port: u16| match shared_port {
+            Some(_) => Port::Off,
+            None => Port::Number(port),
+        };
+        let mut config = ServerConfig {
+            redis_port: self.redis_port.unwrap_or(usual(REDIS_PORT)).number(),
+            aerospike_port: self
+                .aerospike_port
+                .unwrap_or(usual(AEROSPIKE_PORT))
+                .number(),
+            shared_port,
+            latency: LatencyRules::new(self.latency.clone().unwrap_or_default())?,
+            freeze: self.freeze.and_then(|setting| setting.0),
+            ..ServerConfig::default()
+        };
+        set(&mut config.bind, &self.bind);
+        set(&mut config.workers, &self.workers);
+        set(&mut config.seed, &self.seed);
+        set(&mut config.spin, &self.spin);
+        set(&mut config.redis.version, &self.redis_version);
+        set(&mut config.aerospike.node_name, &self.node_name);
+        set(&mut config.aerospike.cluster_name, &self.cluster_name);
+        set(&mut config.aerospike.build, &self.build);
+        set(&mut config.aerospike.namespaces, &self.namespaces);
+        config.check()?;
+        Ok(config)
+    }
+
+    /// Every setting of `config`, defaults too, and those of `given` that concern the program alone.
+    #[must_use]
+    pub fn from_config(config: &ServerConfig, given: &Self) -> Self {
+        Self {
+            bind: Some(config.bind),
+            redis_port: Some(config.redis_port.into()),
+            aerospike_port: Some(config.aerospike_port.into()),
+            port: Some(config.shared_port.into()),
+            ports_file: given.ports_file.clone(),
+            latency: Some(config.latency.rules().to_vec()),
+            freeze: Some(FreezeSetting(config.freeze)),
+            spin: Some(config.spin),
+            workers: Some(config.workers),
+            seed: Some(config.seed),
+            redis_version: Some(config.redis.version),
+            node_name: Some(config.aerospike.node_name.clone()),
+            cluster_name: Some(config.aerospike.cluster_name.clone()),
+            build: Some(config.aerospike.build.clone()),
+            namespaces: Some(config.aerospike.namespaces.clone()),
+            stats: given.stats,
+        }
+    }
+}
+
+fn set<T: Clone>(setting: &mut T, given: &Option<T>) {
+    if let Some(given) = given {
+        setting.clone_from(given);
+    }
+}
+
+/// A freeze, or `none` to override one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FreezeSetting(pub Option<Freeze>);
+
+impl FromStr for FreezeSetting {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        match text {
+            "none" => Ok(Self(None)),
+            _ => text.parse().map(|freeze| Self(Some(freeze))),
+        }
+    }
+}
+
+impl std::fmt::Display for FreezeSetting {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.0 {
+            Some(freeze) => freeze.fmt(f),
+            None => f.write_str("none"),
+        }
+    }
+}
+
+const REDIS_PORT: u16 = 6379;
+const AEROSPIKE_PORT: u16 = 3000;
+
+/// Values that stand in a file as the text people write on the command line.
+mod as_text {
+    use std::fmt::Display;
+    use std::str::FromStr;
+
+    use serde::de::{Deserialize, Deserializer, Error};
+
+    fn read<T: FromStr<Err: Display>, E: Error>(text: &str) -> Result<T, E> {
+        text.parse().map_err(E::custom)
+    }
+
+    pub(super) mod one {
+        use serde::ser::Serializer;
+
+        use super::*;
+
+        pub(crate) fn serialize<T: Display, S: Serializer>(
+            value: &Option<T>,
+            serializer: S,
+        ) -> Result<S::Ok, S::Error> {
+            match value {
+                Some(value) => serializer.collect_str(value),
+                None => serializer.serialize_none(),
+            }
+        }
+
+        pub(crate) fn deserialize<'de, T: FromStr<Err: Display>, D: Deserializer<'de>>(
+            deserializer: D,
+        ) -> Result<Option<T>, D::Error> {
+            let text = String::deserialize(deserializer)?;
+            read(&text).map(Some)
+        }
+    }
+
+    pub(super) mod list {
+        use serde::ser::Serializer;
+
+        use super::*;
+
+        pub(crate) fn serialize<T: Display, S: Serializer>(
+            values: &Option<Vec<T>>,
+            serializer: S,
+        ) -> Result<S::Ok, S::Error> {
+            match values {
+                Some(values) => serializer.collect_seq(values.iter().map(ToString::to_string)),
+                None => serializer.serialize_none(),
+            }
+        }
+
+        pub(crate) fn deserialize<'de, T: FromStr<Err: Display>, D: Deserializer<'de>>(
+            deserializer: D,
+        ) -> Result<Option<Vec<T>>, D::Error> {
+            let texts = Vec::<String>::deserialize(deserializer)?;
+            texts
+                .iter()
+                .map(|text| read(text))
+                .collect::<Result<_, _>>()
+                .map(Some)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FULL: &str = r#"bind = "127.0.0.1"
+redis-port = 0
+aerospike-port = "off"
+port = 4000
+ports-file = "/tmp/ports"
+latency = ["constant(1ms)", "redis.get@user:*=lognormal(p50=300us,p99=2ms)"]
+freeze = "every=2s,for=150ms,first=1s"
+spin = false
+workers = 2
+seed = 7
+redis-version = "7.0.15"
+node-name = "B7"
+cluster-name = "c"
+build = "6.0.0.1"
+namespaces = ["a", "b"]
+stats = true
+"#;
+
+    #[test]
+    fn a_file_gives_every_setting_and_prints_back() {
+        let settings = Settings::from_toml(FULL).unwrap();
+        assert_eq!(settings.to_toml(), FULL);
+        let config = settings.resolve().unwrap();
+        assert_eq!(config.redis_port, Some(0));
+        assert_eq!(config.aerospike_port, None);
+        assert_eq!(config.shared_port, Some(4000));
+        assert_eq!(config.latency.rules().len(), 2);
+        assert_eq!(
+            config.freeze.map(|freeze| freeze.first_ns),
+            Some(1_000_000_000)
+        );
+        assert!(!config.spin);
+        assert_eq!((config.workers, config.seed), (2, 7));
+        assert_eq!(config.redis.version.to_string(), "7.0.15");
+        assert_eq!(config.aerospike.namespaces, ["a", "b"]);
+        assert_eq!(Settings::from_config(&config, &settings), settings);
+    }
+
+    #[test]
+    fn the_printed_defaults_are_the_documented_ones() {
+        let nothing = Settings::default();
+        let config = nothing.resolve().unwrap();
+        let printed = Settings::from_config(&config, &nothing).to_toml();
+        assert_eq!(
+            printed,
+            r#"bind = "127.0.0.1"
+redis-port = 6379
+aerospike-port = 3000
+port = "off"
+latency = []
+freeze = "none"
+spin = true
+workers = 1
+seed = 0
+redis-version = "7.2.4"
+node-name = "A1"
+cluster-name = "lab"
+build = "8.1.2.0"
+namespaces = ["test"]
+stats = false
+"#
+        );
+        let again = Settings::from_toml(&printed).unwrap().resolve().unwrap();
+        assert_eq!(Settings::from_config(&again, &nothing).to_toml(), printed);
+    }
+
+    #[test]
+    fn what_is_given_first_beats_what_comes_after() {
+        let options = Settings::from_toml("seed = 1\nlatency = [\"none\"]\nfreeze = \"none\"");
+        let merged = options.unwrap().or(Settings::from_toml(FULL).unwrap());
+        assert_eq!(merged.seed, Some(1));
+        assert_eq!(merged.workers, Some(2));
+        assert_eq!(merged.latency.as_ref().map(Vec::len), Some(1));
+        let config = merged.resolve().unwrap();
+        assert!(config.latency.is_none());
+        assert_eq!(config.freeze, None);
+    }
+
+    #[test]
+    fn a_shared_port_closes_the_usual_ones_but_no_given_one() {
+        let ports = |text: &str| {
+            let config = Settings::from_toml(text).unwrap().resolve().unwrap();
+            (config.redis_port, config.aerospike_port, config.shared_port)
+        };
+        assert_eq!(ports(""), (Some(6379), Some(3000), None));
+        assert_eq!(ports("port = 0"), (None, None, Some(0)));
+        assert_eq!(ports("port = 0\nredis-port = 1"), (Some(1), None, Some(0)));
+        assert_eq!(ports("port = \"off\""), (Some(6379), Some(3000), None));
+        assert_eq!(ports("redis-port = \"off\""), (None, Some(3000), None));
+    }
+
+    #[test]
+    fn faults_in_a_file_are_told_with_line_and_key() {
+        for (text, parts) in [
+            ("seed = 1\nredis_port = 1\n", ["line 2", "redis_port"]),
+            ("seed = \"x\"\n", ["line 1", "seed"]),
+            (
+                "\n\nlatency = [\"constant(1)\"]\n",
+                ["line 3", "lacks a unit"],
+            ),
+            ("freeze = \"every=1s\"\n", ["line 1", "'for' is missing"]),
+            (
+                "redis-port = 70000\n",
+                ["line 1", "a number from 0 to 65535"],
+            ),
+            ("redis-port = \"on\"\n", ["line 1", "expected a number"]),
+            ("redis-version = \"7\"\n", ["line 1", "three numbers"]),
+        ] {
+            let message = Settings::from_toml(text).unwrap_err().to_string();
+            for part in parts {
+                assert!(message.contains(part), "{message}");
+            }
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! The server as a part of a program or a test.
+
+use std::net::TcpStream;
+use std::time::Duration;
+
+use kvlab_mock_server::exchange::Protocol;
+use kvlab_mock_server::{MockServer, StartError};
+
+use crate::wire::{Client, aerospike_node_name};
+
+#[test]
+fn it_serves_while_its_handle_lives() {
+    let server = MockServer::builder().start().unwrap();
+    let (redis, aerospike) = (
+        server.redis_addr().unwrap(),
+        server.aerospike_addr().unwrap(),
+    );
+    assert_eq!(Client::connect(redis).ask("PING"), "+PONG");
+    assert_eq!(aerospike_node_name(aerospike), "A1");
+    drop(server);
+    assert!(TcpStream::connect(redis).is_err());
+    assert!(TcpStream::connect(aerospike).is_err());
+}
+
+#[test]
+fn ports_can_be_left_out_and_shared() {
+    let server = MockServer::builder()
+        .redis_port(None)
+        .aerospike_port(None)
+        .shared_port(0)
+        .node_name("B7")
+        .start()
+        .unwrap();
+    assert_eq!((server.redis_addr(), server.aerospike_addr()), (None, None));
+    let address = server.addr().unwrap();
+    assert_eq!(Client::connect(address).ask("PING"), "+PONG");
+    assert_eq!(aerospike_node_name(address), "B7");
+}
+
+#[test]
+fn a_taken_port_is_an_error() {
+    let first = MockServer::builder().aerospike_port(None).start().unwrap();
+    let address = first.redis_addr().unwrap();
+    let second = MockServer::builder().redis_port(address.port()).start();
+    assert!(matches!(second, Err(StartError::Bind { address: taken, .. }) if taken == address));
+}
+
+#[tokio::test]
+async fn it_starts_and_stops_inside_a_runtime() {
+    let server = MockServer::builder().workers(2).start().unwrap();
+    let address = server.redis_addr().unwrap();
+    let stream = tokio::net::TcpStream::connect(address).await.unwrap();
+    stream.writable().await.unwrap();
+    assert_eq!(stream.try_write(b"PING\r\n").unwrap(), 6);
+    let mut reply = [0; 16];
+    let len = loop {
+        stream.readable().await.unwrap();
+        match stream.try_read(&mut reply) {
+            Ok(len) => break len,
+            Err(error) => assert_eq!(error.kind(), std::io::ErrorKind::WouldBlock),
+        }
+    };
+    assert_eq!(&reply[..len], b"+PONG\r\n");
+    let truth = server.stop();
+    assert_eq!(truth.stats.calls[&(Protocol::Redis, "ping")], 1);
+}
+
+#[tokio::test]
+async fn it_may_be_dropped_by_a_task() {
+    let server = MockServer::builder().start().unwrap();
+    tokio::spawn(async move { drop(server) }).await.unwrap();
+}
+
+#[test]
+fn rows_and_distributions_tell_what_was_done() {
+    let server = MockServer::builder()
+        .latency("get=constant(2ms)")
+        .record_rows(true)
+        .start()
+        .unwrap();
+    let mut client = Client::connect(server.redis_addr().unwrap());
+    client.ask("SET k v");
+    client.ask("GET k");
+    let truth = server.truth();
+    let rows = truth
+        .rows
+        .iter()
+        .map(|row| (row.sequence, row.command, row.wanted_ns));
+    assert_eq!(
+        rows.collect::<Vec<_>>(),
+        [(0, "set", 0), (1, "get", 2_000_000)]
+    );
+    for row in &truth.rows {
+        assert!(row.answered && row.read <= row.start && row.due <= row.written);
+        assert_eq!(row.due, row.start.add_nanos(row.wanted_ns));
+    }
+    assert_eq!(truth.stats.sojourn.len(), 2);
+    assert!(truth.stats.sojourn.max() >= 2_000_000);
+    server.reset_truth();
+    assert!(server.truth().rows.is_empty());
+}
+
+#[test]
+fn one_seed_draws_one_sequence_of_delays() {
+    let draw = |seed| {
+        let server = MockServer::builder()
+            .latency("exponential(mean=50us)")
+            .seed(seed)
+            .record_rows(true)
+            .start()
+            .unwrap();
+        let mut client = Client::connect(server.redis_addr().unwrap());
+        for _ in 0..20 {
+            client.ask("GET k");
+        }
+        let rows = server.stop().rows;
+        rows.iter().map(|row| row.wanted_ns).collect::<Vec<_>>()
+    };
+    let first = draw(1);
+    assert_eq!(first.len(), 20);
+    assert_eq!(first, draw(1));
+    assert_ne!(first, draw(2));
+}
+
+#[test]
+fn a_freeze_holds_requests_back() {
+    // Frozen from the first millisecond to the end of the first second, and long before it ends
+    // the request has been read.
+    let server = MockServer::builder()
+        .freeze("every=1h,for=1s,first=0")
+        .record_rows(true)
+        .start()
+        .unwrap();
+    let mut client = Client::connect(server.redis_addr().unwrap());
+    assert_eq!(client.ask("PING"), "+PONG");
+    let started = server.shared().started;
+    let [row] = &server.stop().rows[..] else {
+        panic!("one row");
+    };
+    let freeze_end = started + Duration::from_secs(1);
+    if row.read < freeze_end {
+        assert_eq!((row.start, row.due), (freeze_end, freeze_end));
+    }
+    assert!(row.written >= freeze_end);
+}

@@ -1,0 +1,51 @@
+//! As much of a client as these tests need.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+/// No answer takes longer, however busy the machine.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A RESP client that sends inline commands and takes replies of one line, or bulk strings.
+#[derive(Debug)]
+pub(crate) struct Client {
+    stream: BufReader<TcpStream>,
+}
+
+impl Client {
+    pub(crate) fn connect(address: SocketAddr) -> Self {
+        let stream = TcpStream::connect(address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_nodelay(true).unwrap();
+        Self {
+            stream: BufReader::new(stream),
+        }
+    }
+
+    pub(crate) fn ask(&mut self, command: &str) -> String {
+        let line = format!("{command}\r\n");
+        self.stream.get_mut().write_all(line.as_bytes()).unwrap();
+        let mut reply = String::new();
+        self.stream.read_line(&mut reply).unwrap();
+        if reply.starts_with('$') && !reply.starts_with("$-") {
+            reply.clear();
+            self.stream.read_line(&mut reply).unwrap();
+        }
+        reply.trim_end().to_owned()
+    }
+}
+
+/// Asks an Aerospike node for its name, with an info request of version 2 and type 1.
+pub(crate) fn aerospike_node_name(address: SocketAddr) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.write_all(b"\x02\x01\0\0\0\0\0\x05node\n").unwrap();
+    let mut head = [0; 8];
+    stream.read_exact(&mut head).unwrap();
+    assert_eq!(head[..2], [2, 1]);
+    let mut body = vec![0; usize::from(head[7])];
+    stream.read_exact(&mut body).unwrap();
+    let body = String::from_utf8(body).unwrap();
+    body.strip_prefix("node\t").unwrap().trim_end().to_owned()
+}
