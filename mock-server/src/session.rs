@@ -92,6 +92,8 @@ enum Ending {
     Open,
     /// Nothing more is read; the connection closes when the last reply is written.
     AfterReplies,
+    /// As before, and requests that were read but not started are forgotten.
+    AfterThis,
     AtOnce,
 }
 
@@ -265,6 +267,7 @@ impl Session {
         match self.ending {
             Ending::Open => false,
             Ending::AfterReplies => self.queue.is_empty() && self.held.is_empty(),
+            Ending::AfterThis => self.queue.is_empty(),
             Ending::AtOnce => true,
         }
     }
@@ -338,7 +341,7 @@ impl Session {
         self.wake_at = None;
         let mut input = mem::take(&mut self.input);
         while self.parked.is_none()
-            && self.ending != Ending::AtOnce
+            && !matches!(self.ending, Ending::AfterThis | Ending::AtOnce)
             && let Some(front) = self.held.front()
         {
             let (read, len) = (front.read, front.len);
@@ -389,7 +392,7 @@ impl Session {
         };
         match self.dialect.execute(frame, &mut context, &mut self.out) {
             Flow::Done => {}
-            Flow::Close => self.ending = Ending::AfterReplies,
+            Flow::Close => self.ending = Ending::AfterThis,
             Flow::Park { until } => {
                 self.parked = Some(Parked { until });
                 return false;

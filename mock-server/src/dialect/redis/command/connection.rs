@@ -147,7 +147,7 @@ fn hello(call: &mut Call<'_, '_>) -> Outcome {
     if !call.peer.authenticated {
         return Err(Fault::new(
             "NOAUTH HELLO must be called with the client already authenticated, otherwise the \
-             HELLO <proto> AUTH <user> <pass> option can be used to authenticate the client and \
+             HELLO AUTH <user> <pass> option can be used to authenticate the client and \
              select the RESP protocol version at the same time",
         ));
     }

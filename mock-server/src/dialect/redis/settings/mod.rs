@@ -6,6 +6,7 @@ pub mod parameter;
 mod rows;
 mod special;
 
+use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -128,26 +129,28 @@ impl Settings {
             .unwrap_or_default()
     }
 
-    /// Names and values of all parameters whose name matches one of the patterns, in order.
+    /// Names and values of all parameters whose name matches one of the patterns, in order. A
+    /// pattern without wildcards stands as it was written in place of the name.
     pub fn matching<'a>(
         &self,
         patterns: impl Iterator<Item = &'a [u8]> + Clone,
-    ) -> Vec<(&'static str, String)> {
-        let wanted = |name: &str| {
-            patterns
+    ) -> Vec<(Cow<'static, str>, String)> {
+        let spelling = |name: &'static str| {
+            let pattern = patterns
                 .clone()
-                .any(|pattern| glob::matches_any_case(pattern, name.as_bytes()))
+                .find(|pattern| glob::matches_any_case(pattern, name.as_bytes()))?;
+            let literal = pattern.eq_ignore_ascii_case(name.as_bytes());
+            Some(match String::from_utf8(pattern.to_vec()) {
+                Ok(pattern) if literal => Cow::Owned(pattern),
+                _ => Cow::Borrowed(name),
+            })
         };
         let values = self.lock();
         let mut found = Vec::new();
         for (parameter, value) in PARAMETERS.iter().zip(&*values) {
-            for name in [Some(parameter.name), parameter.alias]
-                .into_iter()
-                .flatten()
-            {
-                if wanted(name) {
-                    found.push((name, value.clone()));
-                }
+            let names = [Some(parameter.name), parameter.alias];
+            for name in names.into_iter().flatten().filter_map(spelling) {
+                found.push((name, value.clone()));
             }
         }
         found
