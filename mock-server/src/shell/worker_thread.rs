@@ -45,7 +45,9 @@ pub(crate) enum Order {
 }
 
 /// Something to be done on a worker's thread, at the moment it is given.
-pub(crate) struct Errand(pub(crate) Box<dyn FnOnce(Stamp, &mut Worker) + Send>);
+pub(crate) struct Errand(pub(crate) Box<Work>);
+
+type Work = dyn FnOnce(Stamp, &mut Worker) + Send;
 
 impl fmt::Debug for Errand {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -4,6 +4,7 @@
 
 mod accuracy;
 mod direct;
+mod documents;
 mod embedded;
 mod program;
 mod wire;
