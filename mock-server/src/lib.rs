@@ -43,7 +43,6 @@ pub mod dialect;
 pub mod direct;
 pub mod event;
 pub mod exchange;
-mod glob;
 pub mod latency;
 pub mod server;
 pub mod session;

@@ -1,5 +1,7 @@
 //! Data put in and looked up without the wire.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use kvlab_mock_server::MockServer;
 use kvlab_mock_server::direct::CommandError;
@@ -32,6 +34,56 @@ fn a_client_sees_what_was_set_and_the_handle_what_a_client_set() {
         server.redis().get("b").unwrap(),
         Some(Bytes::from_static(b"2"))
     );
+}
+
+#[test]
+fn keys_are_counted_listed_and_removed_by_database() {
+    let server = MockServer::builder().start().unwrap();
+    let (first, second) = (server.redis(), server.redis().database(1));
+    first.set("a", "1").unwrap();
+    first.set("b", [0xff]).unwrap();
+    second.set("c", "3").unwrap();
+    let mut keys = first.keys().unwrap();
+    keys.sort();
+    assert_eq!(keys, ["a", "b"]);
+    assert_eq!(first.get("b").unwrap(), Some(Bytes::from_static(&[0xff])));
+    assert!(first.remove("a").unwrap());
+    assert!(!first.remove("a").unwrap());
+    assert_eq!((first.count().unwrap(), second.count().unwrap()), (1, 1));
+    first.flush().unwrap();
+    assert_eq!((first.count().unwrap(), second.count().unwrap()), (0, 1));
+    let beyond = first.database(16).set("a", "1").unwrap_err();
+    assert_eq!(beyond.to_string(), "ERR DB index is out of range");
+}
+
+#[test]
+fn the_handle_is_no_client() {
+    let server = MockServer::builder().start().unwrap();
+    let mut client = Client::connect(server.redis_addr().unwrap());
+    assert_eq!(client.ask("CLIENT PAUSE 100000 WRITE"), "+OK");
+    let paused = server.redis().set("a", "1").unwrap_err();
+    assert_eq!(paused, CommandError::WouldWait);
+    assert_eq!(server.redis().get("a").unwrap(), None);
+    assert_eq!(server.shared().clients.len(), 1);
+}
+
+#[test]
+fn what_lives_for_a_minute_is_gone_after_an_hour_on_the_clock() {
+    let server = MockServer::builder().record_rows(true).start().unwrap();
+    let redis = server.redis();
+    redis.command(&["SET", "a", "1", "EX", "60"]).unwrap();
+    redis.set("b", "2").unwrap();
+    server.advance_clock(Duration::from_secs(59));
+    assert!(redis.get("a").unwrap().is_some());
+    server.advance_clock(Duration::from_secs(3600));
+    assert_eq!(redis.get("a").unwrap(), None);
+    assert!(redis.get("b").unwrap().is_some());
+    // Stamps are not those of the calendar.
+    let before = server.clock().now();
+    let mut client = Client::connect(server.redis_addr().unwrap());
+    assert_eq!(client.ask("GET b"), "2");
+    let row = &server.truth().rows[0];
+    assert!(before <= row.read && row.written_after <= server.clock().now());
 }
 
 #[test]

@@ -58,13 +58,14 @@ fn every_option_is_documented_with_its_default() {
     let mut count = 0;
     let mut option = "";
     for line in help.lines().map(str::trim) {
-        if let Some(found) = line.split_whitespace().find(|word| word.starts_with("--")) {
-            if line.starts_with('-') {
-                option = found;
-                count += 1;
-                let known = ["--help", "--version"].contains(&option);
-                assert!(known || text.contains(&format!("| `{option}")), "{option}");
-            }
+        let mut words = line.split_whitespace();
+        if line.starts_with('-')
+            && let Some(found) = words.find(|word| word.starts_with("--"))
+        {
+            option = found;
+            count += 1;
+            let known = ["--help", "--version"].contains(&option);
+            assert!(known || text.contains(&format!("| `{option}")), "{option}");
         }
         if let Some((_, default)) = line.split_once("[default: ") {
             let default = default.trim_end_matches(']');
