@@ -60,6 +60,39 @@ pub struct Details {
 }
 
 impl ClientInfo {
+    /// A client that is no connection: commands that come from inside the process. Not registered,
+    /// so no other client sees it; its number 0 is nobody else's.
+    #[must_use]
+    pub(crate) fn inside(worker: usize, now: Stamp) -> Self {
+        let nowhere = SocketAddr::from(([0, 0, 0, 0], 0));
+        Self::new(ConnId(0), worker, nowhere, nowhere, 0, now)
+    }
+
+    fn new(
+        id: ConnId,
+        worker: usize,
+        peer: SocketAddr,
+        local: SocketAddr,
+        ordinal: u32,
+        now: Stamp,
+    ) -> Self {
+        Self {
+            id,
+            worker,
+            peer,
+            local,
+            ordinal,
+            connected: now,
+            details: Mutex::new(Details {
+                resp: 2,
+                user: b"default".to_vec(),
+                ..Details::default()
+            }),
+            last_active: AtomicU64::new(now.as_nanos()),
+            last_command: AtomicU16::new(0),
+        }
+    }
+
     /// Locks the details. Never hold two clients' details at once.
     pub fn details(&self) -> MutexGuard<'_, Details> {
         self.details.lock().unwrap_or_else(PoisonError::into_inner)
@@ -114,21 +147,7 @@ impl Clients {
         let count = inner.accepted.entry((local.port(), peer)).or_default();
         let ordinal = *count;
         *count += 1;
-        let client = Arc::new(ClientInfo {
-            id,
-            worker,
-            peer,
-            local,
-            ordinal,
-            connected: now,
-            details: Mutex::new(Details {
-                resp: 2,
-                user: b"default".to_vec(),
-                ..Details::default()
-            }),
-            last_active: AtomicU64::new(now.as_nanos()),
-            last_command: AtomicU16::new(0),
-        });
+        let client = Arc::new(ClientInfo::new(id, worker, peer, local, ordinal, now));
         inner.connected.insert(id, Arc::clone(&client));
         client
     }

@@ -6,19 +6,21 @@ use std::sync::Arc;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use kvlab_timing::Clock;
 use kvlab_timing::wall::WallClock;
+use kvlab_timing::{Clock, Stamp};
 use socket2::{Domain, Protocol as IpProtocol, Socket, Type};
 use tokio::sync::Notify;
 
 use crate::builder::ServerBuilder;
 use crate::config::{ConfigError, ServerConfig};
 use crate::dialect::Listener;
+use crate::direct::{AerospikeDirect, RedisDirect};
 use crate::event::PostOffice;
 use crate::latency::{ParseError, TooManyRules};
 use crate::shared::{Addresses, Shared};
-use crate::shell::{Acceptors, Order, WorkerThread};
+use crate::shell::{Acceptors, Errand, Order, WorkerThread};
 use crate::stamp::Truth;
+use crate::worker::Worker;
 
 /// Why a server did not start.
 #[derive(Debug, thiserror::Error)]
@@ -192,6 +194,36 @@ impl MockServer {
     pub fn advance_clock(&self, by: Duration) {
         self.shared
             .shift_wall(i64::try_from(by.as_nanos()).unwrap_or(i64::MAX));
+    }
+
+    /// The data of the RESP side, without the wire.
+    #[must_use]
+    pub fn redis(&self) -> RedisDirect<'_> {
+        RedisDirect::new(self)
+    }
+
+    /// The data of one namespace of the Aerospike side, without the wire.
+    #[must_use]
+    pub fn aerospike(&self, namespace: &str) -> Option<AerospikeDirect<'_>> {
+        let namespace = self.shared.aerospike.namespace(namespace.as_bytes())?;
+        Some(AerospikeDirect::new(self, namespace))
+    }
+
+    /// Runs `work` on a worker's thread, between the requests of clients, and returns its result.
+    pub(crate) fn on_worker<R: Send + 'static>(
+        &self,
+        work: impl FnOnce(Stamp, &mut Worker) -> R + Send + 'static,
+    ) -> R {
+        let (reply, answer) = mpsc::channel();
+        let errand = Errand(Box::new(move |now, worker| {
+            // The receiver waits just below.
+            let _ = reply.send(work(now, worker));
+        }));
+        if let Some(worker) = self.workers.first() {
+            worker.order(Order::Run(errand));
+        }
+        let result = answer.recv();
+        result.unwrap_or_else(|_| panic!("a worker thread of the server has panicked"))
     }
 
     /// Forgets what was recorded so far.

@@ -12,10 +12,10 @@
 
 use std::fmt;
 
+use super::pattern::KeyPattern;
 use super::text::{ParseError, Problem};
 use crate::dialect::command_names;
 use crate::exchange::{Class, Exchange, Protocol};
-use crate::glob::Glob;
 
 /// Which requests a rule is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub struct Selector {
     /// Which kind of request.
     pub what: What,
     /// What the first key has to look like.
-    pub key: Option<Glob>,
+    pub key: Option<KeyPattern>,
 }
 
 /// Which kind of request a rule is for.
@@ -79,7 +79,7 @@ impl Selector {
             Some(_) if !reaches_redis(protocol, what) => {
                 return Err(error(name.len(), Problem::PatternForDigests));
             }
-            Some(pattern) => Some(Glob::new(pattern.as_bytes())),
+            Some(pattern) => Some(KeyPattern::new(pattern)),
         };
         Ok(Self {
             protocol,

@@ -13,4 +13,4 @@ mod transport;
 mod worker_thread;
 
 pub(crate) use acceptor::Acceptors;
-pub(crate) use worker_thread::{Order, WorkerThread};
+pub(crate) use worker_thread::{Errand, Order, WorkerThread};

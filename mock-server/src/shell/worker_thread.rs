@@ -1,5 +1,6 @@
 //! One worker: a thread, its runtime, its hub, and the orders it takes from the server.
 
+use std::fmt;
 use std::future::poll_fn;
 use std::io;
 use std::rc::Rc;
@@ -8,8 +9,8 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::task::Poll;
 use std::thread::{self, JoinHandle};
 
-use kvlab_timing::Clock;
 use kvlab_timing::wait::{Waiter, WaiterConfig, set_timer_slack_1ns};
+use kvlab_timing::{Clock, Stamp};
 use tokio::runtime::{Builder, LocalOptions};
 use tokio::sync::Notify;
 
@@ -37,8 +38,21 @@ pub(crate) enum Order {
     Snapshot(Sender<Truth>),
     /// Forget what was recorded so far.
     Reset(Sender<()>),
+    /// Do something between the requests of clients.
+    Run(Errand),
     /// End all connections and return what was recorded.
     Stop,
+}
+
+/// Something to be done on a worker's thread, at the moment it is given.
+pub(crate) struct Errand(pub(crate) Box<Work>);
+
+type Work = dyn FnOnce(Stamp, &mut Worker) + Send;
+
+impl fmt::Debug for Errand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Errand")
+    }
 }
 
 /// A running worker thread.
@@ -175,6 +189,7 @@ async fn take_orders(hub: &Rc<Hub>, notify: &Notify, inbox: &Receiver<Order>) {
                     hub.worker.borrow_mut().reset(hub.clock.now());
                     let _ = reply.send(());
                 }
+                Order::Run(Errand(errand)) => errand(hub.clock.now(), &mut hub.worker.borrow_mut()),
                 Order::Stop => return,
             }
         }
@@ -219,5 +234,7 @@ fn accept(hub: &Rc<Hub>, socket: std::net::TcpStream, listener: Listener, client
     hub.connections
         .borrow_mut()
         .insert(id, Rc::clone(&connection));
+    // A client that is not welcome is told so before it says anything.
+    hub.flush(&connection);
     tokio::task::spawn_local(serve(Rc::clone(hub), connection));
 }

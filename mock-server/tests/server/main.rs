@@ -3,6 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod accuracy;
+mod direct;
+mod documents;
 mod embedded;
 mod program;
 mod wire;
