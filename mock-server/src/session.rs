@@ -92,6 +92,8 @@ enum Ending {
     Open,
     /// Nothing more is read; the connection closes when the last reply is written.
     AfterReplies,
+    /// As before, and requests that were read but not started are forgotten.
+    AfterThis,
     AtOnce,
 }
 
@@ -109,7 +111,8 @@ impl Session {
         worker.stats.accepted += 1;
         // A stream of its own for every connection: what one draws does not depend on the others.
         let stream = worker.shared.config.seed ^ client.id.0.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        Self {
+        let (now, rejection) = (client.connected, dialect.rejection());
+        let mut session = Self {
             client,
             dialect,
             input: BytesMut::new(),
@@ -127,7 +130,11 @@ impl Session {
             sequence: 0,
             rng: Xoshiro256PlusPlus::seed_from_u64(stream),
             ending: Ending::Open,
+        };
+        if let Some(rejection) = rejection {
+            session.refuse(&rejection, now, worker);
         }
+        session
     }
 
     /// The client this session serves.
@@ -160,6 +167,10 @@ impl Session {
 
     /// The client will send nothing more. Replies already under way still go out.
     pub fn handle_eof(&mut self, now: Stamp, worker: &mut Worker) {
+        if self.parked.is_some() {
+            // What waits will never be asked for again: a real server forgets such a client at once.
+            self.ending = Ending::AtOnce;
+        }
         if self.ending == Ending::Open {
             self.ending = Ending::AfterReplies;
             self.drain(now, worker);
@@ -256,6 +267,7 @@ impl Session {
         match self.ending {
             Ending::Open => false,
             Ending::AfterReplies => self.queue.is_empty() && self.held.is_empty(),
+            Ending::AfterThis => self.queue.is_empty(),
             Ending::AtOnce => true,
         }
     }
@@ -329,7 +341,7 @@ impl Session {
         self.wake_at = None;
         let mut input = mem::take(&mut self.input);
         while self.parked.is_none()
-            && self.ending != Ending::AtOnce
+            && !matches!(self.ending, Ending::AfterThis | Ending::AtOnce)
             && let Some(front) = self.held.front()
         {
             let (read, len) = (front.read, front.len);
@@ -380,7 +392,7 @@ impl Session {
         };
         match self.dialect.execute(frame, &mut context, &mut self.out) {
             Flow::Done => {}
-            Flow::Close => self.ending = Ending::AfterReplies,
+            Flow::Close => self.ending = Ending::AfterThis,
             Flow::Park { until } => {
                 self.parked = Some(Parked { until });
                 return false;

@@ -120,6 +120,8 @@ impl VirtualServer {
                     timer: None,
                 },
             );
+            // A client that is not welcome is told so before it says anything.
+            self.step(now, id, |_, _| ());
         }
         id
     }

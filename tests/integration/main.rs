@@ -1,3 +1,4 @@
 //! Workspace-level tests.
 
 mod aerospike_vectors;
+mod redis_cases;

@@ -137,6 +137,15 @@ impl Dialect {
         matches!(self, Self::Aerospike(_))
     }
 
+    /// What a client that is not welcome is told before it says anything.
+    #[must_use]
+    pub fn rejection(&self) -> Option<Refusal> {
+        match self {
+            Self::Redis(redis) => redis.rejection(),
+            Self::Undecided | Self::Aerospike(_) => None,
+        }
+    }
+
     /// The next request at the front of `buf`; `None` if it is not complete.
     ///
     /// # Errors

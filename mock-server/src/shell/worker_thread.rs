@@ -234,5 +234,7 @@ fn accept(hub: &Rc<Hub>, socket: std::net::TcpStream, listener: Listener, client
     hub.connections
         .borrow_mut()
         .insert(id, Rc::clone(&connection));
+    // A client that is not welcome is told so before it says anything.
+    hub.flush(&connection);
     tokio::task::spawn_local(serve(Rc::clone(hub), connection));
 }

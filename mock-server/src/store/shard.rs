@@ -81,9 +81,9 @@ impl<V> Keyspace<V> {
     /// (leave `None`); nobody else sees the key meanwhile.
     pub fn update<R>(&self, key: &[u8], update: impl FnOnce(&mut Option<V>) -> R) -> R {
         if let Some(mut cell) = self.map.get_mut(key) {
-            let owner = Arc::clone(cell.key());
-            let result = self.apply(&owner, cell.value_mut(), update);
-            let emptied = cell.value.is_none();
+            let (owner, place) = cell.pair_mut();
+            let result = self.apply(owner, place, update);
+            let emptied = place.value.is_none();
             drop(cell);
             if emptied {
                 self.map.remove_if(key, |_, cell| cell.value.is_none());
@@ -115,9 +115,9 @@ impl<V> Keyspace<V> {
     pub fn modify<R>(&self, key: &[u8], change: impl FnOnce(&mut Option<V>) -> R) -> Option<R> {
         let mut cell = self.map.get_mut(key)?;
         cell.value.as_ref()?;
-        let owner = Arc::clone(cell.key());
-        let result = self.apply(&owner, cell.value_mut(), change);
-        let emptied = cell.value.is_none();
+        let (owner, place) = cell.pair_mut();
+        let result = self.apply(owner, place, change);
+        let emptied = place.value.is_none();
         drop(cell);
         if emptied {
             self.map.remove_if(key, |_, cell| cell.value.is_none());

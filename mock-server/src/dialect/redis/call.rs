@@ -44,7 +44,9 @@ impl<'c> Call<'_, 'c> {
     #[must_use]
     #[inline]
     pub fn view(&self) -> View<'c> {
-        View::new(self.context, self.peer.database).unwrap_or_else(|| unreachable!())
+        View::new(self.context, self.peer.database)
+            .unwrap_or_else(|| unreachable!())
+            .untraced(self.peer.no_touch)
     }
 
     /// Another database.

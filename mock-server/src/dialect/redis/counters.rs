@@ -62,6 +62,8 @@ pub struct Lane {
     pub expired: Counter,
     /// Changes of the data.
     pub changes: Counter,
+    /// Bytes of values, as far as this worker added and took away; the sum over all workers counts.
+    bytes: AtomicU64,
 }
 
 /// The counters of all workers.
@@ -70,6 +72,8 @@ pub struct Counters {
     lanes: Vec<Lane>,
     /// Error replies by code word.
     errors: Mutex<BTreeMap<Vec<u8>, u64>>,
+    /// Connections that were refused because there were too many.
+    pub refused: AtomicU64,
     pace: Mutex<Pace>,
 }
 
@@ -96,10 +100,12 @@ impl Counters {
             misses: Counter::default(),
             expired: Counter::default(),
             changes: Counter::default(),
+            bytes: AtomicU64::new(0),
         };
         Self {
             lanes: (0..workers.max(1)).map(lane).collect(),
             errors: Mutex::default(),
+            refused: AtomicU64::new(0),
             pace: Mutex::default(),
         }
     }
@@ -120,6 +126,16 @@ impl Counters {
     /// The sum of one counter over all workers.
     pub fn sum(&self, counter: impl Fn(&Lane) -> &Counter) -> u64 {
         self.lanes.iter().map(|lane| counter(lane).value()).sum()
+    }
+
+    /// Bytes of all values.
+    #[must_use]
+    pub fn value_bytes(&self) -> u64 {
+        let sum = self.lanes.iter().fold(0, |sum: u64, lane| {
+            sum.wrapping_add(lane.bytes.load(Ordering::Relaxed))
+        });
+        // One worker's taking away may be seen before another's adding: the sum is below zero then.
+        if sum > u64::MAX / 2 { 0 } else { sum }
     }
 
     /// Calls, rejections and failures of a command.
@@ -196,6 +212,7 @@ impl Counters {
                 counter.reset();
             }
         }
+        self.refused.store(0, Ordering::Relaxed);
         self.errors
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -204,6 +221,17 @@ impl Counters {
 }
 
 impl Lane {
+    /// A value of `before` bytes has become one of `after` bytes. Only the worker that owns the lane
+    /// may call it.
+    #[inline]
+    pub fn resize(&self, before: usize, after: usize) {
+        let bytes = self.bytes.load(Ordering::Relaxed);
+        self.bytes.store(
+            bytes.wrapping_add(after as u64).wrapping_sub(before as u64),
+            Ordering::Relaxed,
+        );
+    }
+
     /// The counters of a command.
     ///
     /// # Panics

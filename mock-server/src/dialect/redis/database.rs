@@ -92,10 +92,4 @@ impl Database {
             _ => {}
         }
     }
-
-    /// Removes every key.
-    pub(super) fn clear(&self) {
-        self.keys.clear();
-        self.expiring.store(0, Ordering::Relaxed);
-    }
 }

@@ -27,7 +27,6 @@ pub fn dispatch(call: &mut Call<'_, '_>) -> Outcome {
     }
     let pause = &call.state().pause;
     if pause.is_set()
-        && command.row.flags & flag::NEVER_PAUSED == 0
         && let Some(until) = pause.until(call.context.now, may_write(call, command))
     {
         return Ok(Flow::Park { until: Some(until) });
@@ -97,6 +96,11 @@ fn refusal(call: &Call<'_, '_>, command: &'static Command) -> Option<Fault> {
     }
     if call.peer.transaction.is_some() && command.row.flags & flag::NO_MULTI != 0 {
         return Some(Fault::new("ERR Command not allowed inside a transaction"));
+    }
+    if command.row.flags & flag::DENYOOM != 0 && call.state().is_out_of_memory() {
+        return Some(Fault::new(
+            "OOM command not allowed when used memory > 'maxmemory'.",
+        ));
     }
     None
 }

@@ -87,6 +87,15 @@ impl Value {
         }
     }
 
+    /// Bytes that it is counted with in `used_memory`, beside those of its key.
+    #[must_use]
+    #[inline]
+    pub fn size(&self) -> usize {
+        match self {
+            Self::String(text) => text.size(),
+        }
+    }
+
     /// What OBJECT REFCOUNT says.
     #[must_use]
     pub fn refcount(&self) -> i64 {

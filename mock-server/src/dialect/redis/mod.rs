@@ -34,6 +34,7 @@ pub mod view;
 pub mod watch;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::BytesMut;
 use kvlab_protocol::resp::{
@@ -75,6 +76,8 @@ pub struct State {
     pub counters: Counters,
     /// Expiry in the background.
     pub expiry: Expiry,
+    /// How many RESP connections there are.
+    connections: AtomicU64,
 }
 
 impl State {
@@ -89,7 +92,30 @@ impl State {
             pause: Pause::default(),
             counters: Counters::new(config.workers),
             expiry: Expiry::default(),
+            connections: AtomicU64::new(0),
         }
+    }
+
+    /// Bytes in use, as `used_memory` tells them: an estimate from the data alone, so that it does
+    /// not depend on the machine.
+    #[must_use]
+    pub fn used_memory(&self) -> u64 {
+        let keys: usize = (0..self.databases.count())
+            .filter_map(|number| self.databases.get(number))
+            .map(database::Database::len)
+            .sum();
+        STARTUP_BYTES + keys as u64 * BYTES_PER_KEY + self.counters.value_bytes()
+    }
+
+    /// Whether commands that need memory are to be refused: there is a limit, it is passed, and
+    /// nothing may be evicted. No key is ever evicted here, whatever the policy.
+    #[must_use]
+    #[inline]
+    pub fn is_out_of_memory(&self) -> bool {
+        let limit = self.settings.live().memory_max();
+        limit > 0
+            && self.used_memory() > limit
+            && self.settings.value("maxmemory-policy") == "noeviction"
     }
 
     /// How doubles are printed.
@@ -102,6 +128,11 @@ impl State {
         }
     }
 }
+
+/// What a server uses before it holds a key.
+const STARTUP_BYTES: u64 = 900_000;
+/// What a key takes beside its value.
+const BYTES_PER_KEY: u64 = 100;
 
 /// Before this version doubles have 17 digits.
 const FIRST_WITH_SHORT_DOUBLES: RedisVersion = RedisVersion {
@@ -123,6 +154,8 @@ pub struct Connection {
     double_style: DoubleStyle,
     named: Named,
     peer: Peer,
+    /// There were too many clients when this one came.
+    is_refused: bool,
 }
 
 impl Connection {
@@ -130,7 +163,13 @@ impl Connection {
     #[must_use]
     pub fn new(shared: &Shared) -> Self {
         let state = &shared.redis;
+        let others = state.connections.fetch_add(1, Ordering::Relaxed);
+        let is_refused = others >= state.settings.live().clients_max();
+        if is_refused {
+            state.counters.refused.fetch_add(1, Ordering::Relaxed);
+        }
         Self {
+            is_refused,
             decoder: RequestDecoder::new(),
             recaller: RequestDecoder::new(),
             recalled: false,
@@ -143,11 +182,21 @@ impl Connection {
         }
     }
 
+    /// What a client that is not welcome is told before it says anything.
+    #[must_use]
+    pub fn rejection(&self) -> Option<Refusal> {
+        self.is_refused
+            .then(|| Refusal::Reply("ERR max number of clients reached".to_owned()))
+    }
+
     /// The next command at the front of `buf`.
     ///
     /// # Errors
     /// When the input breaks the protocol.
     pub fn decode(&mut self, buf: &[u8]) -> Result<Option<Frame>, Refusal> {
+        if self.is_refused {
+            return self.rejection().map_or(Ok(None), Err);
+        }
         self.limits.max_bulk = self.live.max_bulk();
         self.limits.unauthenticated = !self.peer.authenticated && self.live.needs_password();
         match self.decoder.decode(buf, &self.limits) {
@@ -271,6 +320,7 @@ impl Connection {
     /// The connection is gone.
     pub fn close(&mut self, shared: &Shared, _client: &ClientInfo) {
         self.peer.discard(&shared.redis);
+        shared.redis.connections.fetch_sub(1, Ordering::Relaxed);
     }
 
     fn write_fault(&self, fault: &Fault, out: &mut BytesMut) {

@@ -105,8 +105,8 @@ pub mod flag {
     pub const ALLOW_BUSY: u32 = 1 << 19;
     /// Runs even while a transaction is open instead of being queued in it.
     pub const NEVER_QUEUED: u32 = 1 << 29;
-    /// No pause holds it.
-    pub const NEVER_PAUSED: u32 = 1 << 30;
+    /// Touches keys that it does not name, one at a time.
+    pub const ANY_KEY: u32 = 1 << 30;
     /// Needs every key to stand still, though it names none.
     pub const WHOLE_KEYSPACE: u32 = 1 << 31;
 

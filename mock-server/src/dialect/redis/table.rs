@@ -202,6 +202,7 @@ fn passage(row: &Row) -> Passage {
         return Passage::Exclusive;
     }
     match row.keys {
+        [] if row.flags & flag::ANY_KEY != 0 => Passage::Shared,
         [] => Passage::Free,
         [only] if only.last == 0 => Passage::Shared,
         [only] if only.last < 0 => Passage::SharedUpTo(usize::from(only.first + only.step)),

@@ -70,6 +70,17 @@ impl Text {
         self.with(<[u8]>::len)
     }
 
+    /// Bytes it takes beside the entry itself.
+    #[must_use]
+    #[inline]
+    pub fn size(&self) -> usize {
+        match self {
+            Self::Number(_) => 0,
+            Self::Plain(bytes) => bytes.len(),
+            Self::Buffer(bytes) => bytes.len(),
+        }
+    }
+
     /// The string as a number, if it is exactly one.
     #[must_use]
     #[inline]

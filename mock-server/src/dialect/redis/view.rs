@@ -18,6 +18,8 @@ pub struct View<'c> {
     database: &'c Database,
     number: usize,
     now: Stamp,
+    /// Whether commands leave no trace of having used a key.
+    untraced: bool,
 }
 
 impl<'c> View<'c> {
@@ -32,7 +34,16 @@ impl<'c> View<'c> {
             database: state.databases.get(number)?,
             number,
             now: context.now,
+            untraced: false,
         })
+    }
+
+    /// The same, but commands leave no trace of having used a key.
+    #[must_use]
+    #[inline]
+    pub fn untraced(mut self, untraced: bool) -> Self {
+        self.untraced = untraced;
+        self
     }
 
     /// The state of the RESP side.
@@ -73,7 +84,7 @@ impl<'c> View<'c> {
     pub fn read<R>(self, key: &[u8], read: impl FnOnce(Option<&Entry>) -> R) -> R {
         self.peek(key, |entry| {
             if let Some(entry) = entry {
-                entry.note_access(self.second());
+                self.note_access(entry);
             }
             read(entry)
         })
@@ -109,7 +120,7 @@ impl<'c> View<'c> {
     pub fn update<R>(self, key: &[u8], update: impl FnOnce(&mut Option<Entry>) -> R) -> R {
         self.database
             .keys
-            .update(key, |place| self.change(place, update))
+            .update(key, |place| self.change(key, place, update))
     }
 
     /// As [`View::update`], for a change that may fail.
@@ -144,7 +155,7 @@ impl<'c> View<'c> {
         self.database
             .keys
             .modify(key, |place| {
-                self.change(place, |place| place.as_mut().map(modify))
+                self.change(key, place, |place| place.as_mut().map(modify))
             })
             .flatten()
     }
@@ -154,7 +165,7 @@ impl<'c> View<'c> {
         let removed = self
             .database
             .keys
-            .modify(key, |place| self.change(place, Option::take));
+            .modify(key, |place| self.change(key, place, Option::take));
         removed.flatten()
     }
 
@@ -199,9 +210,22 @@ impl<'c> View<'c> {
             .is_some_and(|expires_at| self.unix_millis() > expires_at)
     }
 
+    /// Removes every key. The caller tells who watches them.
+    pub fn clear(self) {
+        let keys = &self.database.keys;
+        keys.scan(0, usize::MAX, |key| {
+            self.remove(key);
+        });
+        // Nothing is left; this lets the walk of SCAN begin afresh.
+        keys.clear();
+    }
+
+    /// Changes a place in the passage of a command. An entry that expired goes first, which is a
+    /// change that watchers are told of even if the command does nothing.
     #[inline]
     fn change<R>(
         self,
+        key: &[u8],
         place: &mut Option<Entry>,
         update: impl FnOnce(&mut Option<Entry>) -> R,
     ) -> R {
@@ -210,17 +234,30 @@ impl<'c> View<'c> {
             && self.has_expired(entry)
         {
             self.drop_expired(place);
+            self.notify(key);
         }
-        let before = expires(place);
+        let (expired_before, size_before) = (expires(place), size(place));
         let result = update(place);
-        self.database.note_expiry(before, expires(place));
+        self.database.note_expiry(expired_before, expires(place));
+        let size_after = size(place);
+        if size_after != size_before {
+            self.lane.resize(size_before, size_after);
+        }
         if let Some(entry) = place {
-            entry.note_access(self.second());
+            self.note_access(entry);
         }
         result
     }
 
+    #[inline]
+    fn note_access(self, entry: &Entry) {
+        if !self.untraced {
+            entry.note_access(self.second());
+        }
+    }
+
     fn drop_expired(self, place: &mut Option<Entry>) {
+        self.lane.resize(size(place), 0);
         *place = None;
         self.database.note_expiry(true, false);
         self.lane.expired.add(1);
@@ -233,6 +270,12 @@ impl<'c> View<'c> {
             watches.touch(self.number, key);
         }
     }
+}
+
+/// Bytes that an entry is counted with.
+#[inline]
+fn size(place: &Option<Entry>) -> usize {
+    place.as_ref().map_or(0, |entry| entry.value.size())
 }
 
 #[inline]

@@ -54,7 +54,12 @@ fn get(call: &mut Call<'_, '_>) -> Outcome {
         .get()
         .and_then(|addresses| addresses.redis.or(addresses.shared))
         .map(|address| address.port().to_string());
-    if let (Some(port), Some(entry)) = (port, found.iter_mut().find(|(name, _)| *name == "port")) {
+    if let (Some(port), Some(entry)) = (
+        port,
+        found
+            .iter_mut()
+            .find(|(name, _)| name.eq_ignore_ascii_case("port")),
+    ) {
         entry.1 = port;
     }
     call.reply.map(found.len());

@@ -9,7 +9,7 @@ use crate::dialect::redis::fault::Fault;
 use crate::dialect::redis::peer::Replies;
 use crate::dialect::redis::row::category::CONNECTION;
 use crate::dialect::redis::row::flag::{
-    ALLOW_BUSY, FAST, LOADING, NEVER_PAUSED, NEVER_QUEUED, NO_AUTH, NOSCRIPT, STALE,
+    ALLOW_BUSY, FAST, LOADING, NEVER_QUEUED, NO_AUTH, NOSCRIPT, STALE,
 };
 use crate::dialect::redis::row::{Family, Row};
 
@@ -39,7 +39,7 @@ pub(crate) const FAMILY: Family = Family {
             .tips(&["request_policy:all_shards", "response_policy:all_succeeded"])
             .doc("[message]", "Answers that the server is alive."),
         Row::new("quit", -1, quit)
-            .flags(BEFORE_LOGIN | NEVER_QUEUED | NEVER_PAUSED)
+            .flags(BEFORE_LOGIN | NEVER_QUEUED)
             .categories(CONNECTION)
             .doc("", "Ends the connection."),
         Row::new("reset", 1, reset)
@@ -147,7 +147,7 @@ fn hello(call: &mut Call<'_, '_>) -> Outcome {
     if !call.peer.authenticated {
         return Err(Fault::new(
             "NOAUTH HELLO must be called with the client already authenticated, otherwise the \
-             HELLO <proto> AUTH <user> <pass> option can be used to authenticate the client and \
+             HELLO AUTH <user> <pass> option can be used to authenticate the client and \
              select the RESP protocol version at the same time",
         ));
     }

@@ -5,7 +5,9 @@
 //! on: two servers with the same seed, commands and clock print the same bytes.
 
 use std::fmt::Write as _;
+use std::sync::atomic::Ordering;
 
+use crate::dialect::redis::STARTUP_BYTES;
 use crate::dialect::redis::call::Call;
 use crate::dialect::redis::table;
 use crate::dialect::redis::view::View;
@@ -91,13 +93,9 @@ pub(super) fn clients(call: &Call<'_, '_>) -> String {
 
 pub(super) fn memory(call: &Call<'_, '_>) -> String {
     let state = call.state();
-    let keys: usize = (0..state.databases.count())
-        .filter_map(|number| state.databases.get(number))
-        .map(super::super::database::Database::len)
-        .sum();
-    let dataset = keys as u64 * BYTES_PER_KEY;
-    let used = STARTUP_BYTES + dataset;
-    let maxmemory = state.settings.value("maxmemory").parse().unwrap_or(0);
+    let used = state.used_memory();
+    let dataset = used - STARTUP_BYTES;
+    let maxmemory = state.settings.live().memory_max();
     Lines::section("Memory")
         .memory("used_memory", used)
         .memory("used_memory_rss", used)
@@ -220,12 +218,11 @@ pub(super) fn stats(call: &Call<'_, '_>) -> String {
         .add("instantaneous_output_kbps", "0.00")
         .add("instantaneous_input_repl_kbps", "0.00")
         .add("instantaneous_output_repl_kbps", "0.00")
-        .zeros(&[
+        .add(
             "rejected_connections",
-            "sync_full",
-            "sync_partial_ok",
-            "sync_partial_err",
-        ])
+            counters.refused.load(Ordering::Relaxed),
+        )
+        .zeros(&["sync_full", "sync_partial_ok", "sync_partial_err"])
         .add("expired_keys", counters.sum(|lane| &lane.expired))
         .add("expired_stale_perc", "0.00")
         .zeros(&[
@@ -405,10 +402,6 @@ fn human(bytes: u64) -> String {
     }
 }
 
-/// What a server uses before it holds a key.
-const STARTUP_BYTES: u64 = 900_000;
-/// What a small key takes.
-const BYTES_PER_KEY: u64 = 100;
 /// The machine that this server pretends to run on.
 const SYSTEM_BYTES: u64 = 16 << 30;
 /// Slots that are looked at for the mean time to live.

@@ -118,11 +118,11 @@ fn describe(call: &mut Call<'_, '_>, command: &'static Command) {
     call.reply.integer(last);
     call.reply.integer(step);
     words(&mut call.reply, row.all_categories(), &category::NAMES, "@");
-    call.reply.array(row.tips.len());
+    call.reply.set(row.tips.len());
     for tip in row.tips {
         call.reply.bulk(tip.as_bytes());
     }
-    call.reply.array(row.keys.len());
+    call.reply.set(row.keys.len());
     for spec in row.keys {
         describe_keys(&mut call.reply, spec);
     }
@@ -131,7 +131,7 @@ fn describe(call: &mut Call<'_, '_>, command: &'static Command) {
         .iter()
         .filter(|sub| exists(call, sub))
         .collect();
-    call.reply.array(subcommands.len());
+    call.reply.set(subcommands.len());
     for sub in subcommands {
         describe(call, sub);
     }

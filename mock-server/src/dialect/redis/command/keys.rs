@@ -6,7 +6,9 @@ use crate::dialect::redis::call::{Call, Outcome};
 use crate::dialect::redis::fault::Fault;
 use crate::dialect::redis::glob;
 use crate::dialect::redis::row::category::{CONNECTION, DANGEROUS, KEYSPACE};
-use crate::dialect::redis::row::flag::{DENYOOM, FAST, NOSCRIPT, READONLY, WHOLE_KEYSPACE, WRITE};
+use crate::dialect::redis::row::flag::{
+    ANY_KEY, DENYOOM, FAST, NOSCRIPT, READONLY, WHOLE_KEYSPACE, WRITE,
+};
 use crate::dialect::redis::row::{Family, KeySpec, Row};
 use crate::dialect::redis::view::View;
 
@@ -49,7 +51,7 @@ pub(crate) const FAMILY: Family = Family {
             .keys(&[KeySpec::one(1, &["RW", "access", "update"])])
             .doc("key db", "Moves a key to another database."),
         Row::new("randomkey", 1, randomkey)
-            .flags(READONLY)
+            .flags(READONLY | ANY_KEY)
             .categories(KEYSPACE)
             .tips(&["request_policy:all_shards", "nondeterministic_output"])
             .doc("", "Picks a key at random."),
@@ -73,7 +75,7 @@ pub(crate) const FAMILY: Family = Family {
             ])
             .doc("key newkey", "Renames a key if nothing has the new name."),
         Row::new("scan", -2, scan)
-            .flags(READONLY)
+            .flags(READONLY | ANY_KEY)
             .categories(KEYSPACE)
             .tips(&["nondeterministic_output", "request_policy:special"])
             .since(2, 8, 0)
@@ -149,7 +151,7 @@ fn exists(call: &mut Call<'_, '_>) -> Outcome {
 }
 
 fn touch(call: &mut Call<'_, '_>) -> Outcome {
-    let view = call.view();
+    let view = call.view().untraced(false);
     let keys = call.args.from(1).iter();
     let found = keys
         .filter(|key| view.read(key, |entry| entry.is_some()))

@@ -76,7 +76,7 @@ fn flush(view: View<'_>) {
         watches.touch_all(view.number(), |key| view.exists(key));
     }
     view.count_changes(view.database().len());
-    view.database().clear();
+    view.clear();
 }
 
 fn swapdb(call: &mut Call<'_, '_>) -> Outcome {

@@ -6,6 +6,7 @@ pub mod parameter;
 mod rows;
 mod special;
 
+use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -28,9 +29,24 @@ pub struct Settings {
 pub struct Live {
     max_bulk: AtomicU64,
     needs_password: AtomicBool,
+    memory_max: AtomicU64,
+    clients_max: AtomicU64,
 }
 
 impl Live {
+    /// Bytes above which commands that need more are refused; 0 is no limit.
+    #[must_use]
+    #[inline]
+    pub fn memory_max(&self) -> u64 {
+        self.memory_max.load(Ordering::Relaxed)
+    }
+
+    /// How many clients may be connected.
+    #[must_use]
+    pub fn clients_max(&self) -> u64 {
+        self.clients_max.load(Ordering::Relaxed)
+    }
+
     /// Longest argument of a request, in bytes.
     #[must_use]
     #[inline]
@@ -73,6 +89,8 @@ impl Settings {
             live: Arc::new(Live {
                 max_bulk: AtomicU64::new(0),
                 needs_password: AtomicBool::new(false),
+                memory_max: AtomicU64::new(0),
+                clients_max: AtomicU64::new(0),
             }),
             values: Mutex::new(values),
         };
@@ -111,26 +129,28 @@ impl Settings {
             .unwrap_or_default()
     }
 
-    /// Names and values of all parameters whose name matches one of the patterns, in order.
+    /// Names and values of all parameters whose name matches one of the patterns, in order. A
+    /// pattern without wildcards stands as it was written in place of the name.
     pub fn matching<'a>(
         &self,
         patterns: impl Iterator<Item = &'a [u8]> + Clone,
-    ) -> Vec<(&'static str, String)> {
-        let wanted = |name: &str| {
-            patterns
+    ) -> Vec<(Cow<'static, str>, String)> {
+        let spelling = |name: &'static str| {
+            let pattern = patterns
                 .clone()
-                .any(|pattern| glob::matches_any_case(pattern, name.as_bytes()))
+                .find(|pattern| glob::matches_any_case(pattern, name.as_bytes()))?;
+            let literal = pattern.eq_ignore_ascii_case(name.as_bytes());
+            Some(match String::from_utf8(pattern.to_vec()) {
+                Ok(pattern) if literal => Cow::Owned(pattern),
+                _ => Cow::Borrowed(name),
+            })
         };
         let values = self.lock();
         let mut found = Vec::new();
         for (parameter, value) in PARAMETERS.iter().zip(&*values) {
-            for name in [Some(parameter.name), parameter.alias]
-                .into_iter()
-                .flatten()
-            {
-                if wanted(name) {
-                    found.push((name, value.clone()));
-                }
+            let names = [Some(parameter.name), parameter.alias];
+            for name in names.into_iter().flatten().filter_map(spelling) {
+                found.push((name, value.clone()));
             }
         }
         found
@@ -182,8 +202,14 @@ impl Settings {
                 .cloned()
                 .unwrap_or_default()
         };
-        let max_bulk = value("proto-max-bulk-len").parse().unwrap_or(u64::MAX);
-        self.live.max_bulk.store(max_bulk, Ordering::Relaxed);
+        let number = |name, none| value(name).parse().unwrap_or(none);
+        for (place, now) in [
+            (&self.live.max_bulk, number("proto-max-bulk-len", u64::MAX)),
+            (&self.live.memory_max, number("maxmemory", 0)),
+            (&self.live.clients_max, number("maxclients", u64::MAX)),
+        ] {
+            place.store(now, Ordering::Relaxed);
+        }
         self.live
             .needs_password
             .store(!value("requirepass").is_empty(), Ordering::Relaxed);

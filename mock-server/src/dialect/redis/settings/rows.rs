@@ -4,7 +4,8 @@
 
 use super::parameter::Parameter;
 use super::special::{
-    defragmentation, hertz, keyspace_events, oom_scores, output_limits, percentiles, save,
+    address, defragmentation, hertz, keyspace_events, oom_scores, output_limits, percentiles, port,
+    save,
 };
 
 /// All parameters, by name.
@@ -39,7 +40,7 @@ pub(super) const PARAMETERS: &[Parameter] = &[
     Parameter::memory("auto-aof-rewrite-min-size", "67108864", 0),
     Parameter::integer("auto-aof-rewrite-percentage", "100", 0, I32_MAX),
     Parameter::text("bgsave_cpulist", "").immutable(),
-    Parameter::text("bind", "* -::*"),
+    Parameter::special("bind", "* -::*", address),
     Parameter::text("bind-source-addr", ""),
     Parameter::text("bio_cpulist", "").immutable(),
     Parameter::integer("busy-reply-threshold", "5000", 0, i64::MAX).alias("lua-time-limit"),
@@ -77,7 +78,7 @@ pub(super) const PARAMETERS: &[Parameter] = &[
     Parameter::text("daemonize", "no").immutable(),
     Parameter::text("databases", "16").immutable(),
     Parameter::text("dbfilename", "dump.rdb").protected(),
-    Parameter::text("dir", "/data"),
+    Parameter::text("dir", "/data").protected(),
     Parameter::text("disable-thp", "yes").immutable(),
     Parameter::yes_no("dynamic-hz", "yes"),
     Parameter::text("enable-debug-command", "no").immutable(),
@@ -147,7 +148,7 @@ pub(super) const PARAMETERS: &[Parameter] = &[
     ),
     Parameter::special("oom-score-adj-values", "0 200 800", oom_scores),
     Parameter::text("pidfile", "").immutable(),
-    Parameter::integer("port", "6379", 0, 65_535),
+    Parameter::special("port", "6379", port),
     Parameter::text("proc-title-template", "{title} {listen-addr} {server-mode}"),
     Parameter::one_of(
         "propagation-error-behavior",

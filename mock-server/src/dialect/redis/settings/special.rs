@@ -135,3 +135,19 @@ pub(super) fn defragmentation(new: &str, _old: &str) -> Result<String, String> {
         _ => Err("argument must be 'yes' or 'no'".to_owned()),
     }
 }
+
+/// `bind`: this server goes on listening where it started.
+pub(super) fn address(new: &str, old: &str) -> Result<String, String> {
+    if new == old {
+        return Ok(new.to_owned());
+    }
+    Err("Failed to bind to specified addresses.".to_owned())
+}
+
+/// `port`: this server goes on listening where it started.
+pub(super) fn port(new: &str, old: &str) -> Result<String, String> {
+    if new == old {
+        return Ok(new.to_owned());
+    }
+    Err("Unable to listen on this port. Check server logs.".to_owned())
+}
