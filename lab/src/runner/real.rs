@@ -51,6 +51,11 @@ pub fn run(config: ServerConfig, mut settings: Settings) -> Result<Evidence, Par
 /// As [`run`].
 pub fn floor(config: &ServerConfig, settings: &Settings) -> Result<Floor, PartError> {
     let mut settings = settings.clone();
+    if matches!(settings.load, Load::Closed) {
+        // A closed loop sleeps until a reply wakes it; a pacer that spins between close deadlines
+        // would never sleep and measure a floor that the run cannot reach.
+        settings.spin = false;
+    }
     settings.load = Load::Open {
         rate: floor_rate(config, &settings),
         arrivals: Arrivals::Uniform,
