@@ -2,3 +2,5 @@
 
 mod aerospike_vectors;
 mod redis_cases;
+mod redis_random;
+mod resp_wire;

@@ -8,17 +8,15 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::io::{ErrorKind, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::io::Write as _;
+use std::net::{Shutdown, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use kvlab_mock_server::config::{RedisConfig, RedisVersion};
-use kvlab_mock_server::{MockServer, ServerConfig};
 use kvlab_protocol::resp::{RequestDecoder, RequestLimits};
-use kvlab_timing::Clock;
 use serde::Deserialize;
+
+use crate::resp_wire::{Client, RealServer, escape, mock, reply_len};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -49,38 +47,13 @@ struct Raw {
 
 #[test]
 fn the_mock_answers_as_recorded() {
-    let server = MockServer::start(ServerConfig {
-        redis: RedisConfig {
-            version: RedisVersion {
-                major: 7,
-                minor: 0,
-                patch: 15,
-            },
-            ..RedisConfig::default()
-        },
-        ..ServerConfig::default()
-    })
-    .unwrap();
-    let exchanges = run_all(server.redis_addr().unwrap());
+    let exchanges = run_all(mock(1).redis_addr().unwrap());
     assert!(exchanges >= 350, "only {exchanges} exchanges were compared");
 }
 
 #[test]
 fn two_workers_answer_as_recorded() {
-    let server = MockServer::start(ServerConfig {
-        workers: 2,
-        redis: RedisConfig {
-            version: RedisVersion {
-                major: 7,
-                minor: 0,
-                patch: 15,
-            },
-            ..RedisConfig::default()
-        },
-        ..ServerConfig::default()
-    })
-    .unwrap();
-    run_all(server.redis_addr().unwrap());
+    run_all(mock(2).redis_addr().unwrap());
 }
 
 #[test]
@@ -249,95 +222,6 @@ fn run_raw(address: SocketAddr, raw: &Raw, whole: bool) -> Result<(), String> {
     Ok(())
 }
 
-/// A connection that reads one reply at a time, as raw bytes.
-#[derive(Debug)]
-struct Client {
-    socket: TcpStream,
-    input: Vec<u8>,
-}
-
-impl Client {
-    fn connect(address: SocketAddr, resp3: bool) -> Self {
-        let socket = TcpStream::connect(address).unwrap();
-        socket.set_nodelay(true).unwrap();
-        socket
-            .set_read_timeout(Some(Duration::from_secs(20)))
-            .unwrap();
-        let mut client = Self {
-            socket,
-            input: Vec::new(),
-        };
-        if resp3 {
-            client.ask(&[b"HELLO", b"3"]).unwrap();
-        }
-        client
-    }
-
-    fn send(&mut self, words: &[&[u8]]) {
-        let mut request = format!("*{}\r\n", words.len()).into_bytes();
-        for word in words {
-            request.extend_from_slice(format!("${}\r\n", word.len()).as_bytes());
-            request.extend_from_slice(word);
-            request.extend_from_slice(b"\r\n");
-        }
-        self.socket.write_all(&request).unwrap();
-    }
-
-    fn ask(&mut self, words: &[&[u8]]) -> Result<Vec<u8>, String> {
-        self.send(words);
-        loop {
-            if let Some(len) = reply_len(&self.input) {
-                return Ok(self.input.drain(..len).collect());
-            }
-            if !self.fill() {
-                let rest = escape(&self.input);
-                return Err(format!("  no reply, but the end, behind '{rest}'"));
-            }
-        }
-    }
-
-    /// Reads once; false at the end.
-    fn fill(&mut self) -> bool {
-        let mut chunk = [0; 65536];
-        match self.socket.read(&mut chunk) {
-            Ok(0) => false,
-            Ok(len) => {
-                self.input.extend_from_slice(&chunk[..len]);
-                true
-            }
-            Err(error) if error.kind() == ErrorKind::ConnectionReset => false,
-            Err(error) => panic!("no answer: {error}"),
-        }
-    }
-
-    fn is_at_end(&mut self) -> bool {
-        !self.fill() && self.input.is_empty()
-    }
-}
-
-/// Length of the reply at the front, if it is there to its end. Written apart from the decoders of the
-/// project, which are under test.
-fn reply_len(input: &[u8]) -> Option<usize> {
-    let line = input.windows(2).position(|pair| pair == b"\r\n")?;
-    let number = || -> Option<i64> { std::str::from_utf8(&input[1..line]).ok()?.parse().ok() };
-    let mut len = line + 2;
-    let elements = match input[0] {
-        b'$' | b'=' | b'!' => {
-            if let Ok(bytes) = usize::try_from(number()?) {
-                len += bytes + 2;
-            }
-            0
-        }
-        b'*' | b'~' | b'>' => number()?.max(0),
-        b'%' => number()?.max(0) * 2,
-        _ => 0,
-    };
-    for _ in 0..elements {
-        len += reply_len(input.get(len..)?)?;
-    }
-    (len <= input.len()).then_some(len)
-}
-
 /// The parts of a reply, down to the last one, in an order of their own.
 fn sorted(reply: &[u8]) -> Vec<Vec<u8>> {
     let line = reply.windows(2).position(|pair| pair == b"\r\n").unwrap() + 2;
@@ -398,64 +282,4 @@ fn unescape(text: &str) -> Vec<u8> {
         });
     }
     bytes
-}
-
-fn escape(bytes: &[u8]) -> String {
-    bytes.escape_ascii().to_string()
-}
-
-/// A redis-server of its own, which ends with the test.
-#[derive(Debug)]
-struct RealServer {
-    process: Child,
-    address: SocketAddr,
-    directory: PathBuf,
-}
-
-impl RealServer {
-    fn start() -> Option<Self> {
-        let version = Command::new("redis-server")
-            .arg("--version")
-            .output()
-            .ok()?;
-        if !String::from_utf8_lossy(&version.stdout).contains("v=7.0.") {
-            return None;
-        }
-        let port = TcpListener::bind("127.0.0.1:0")
-            .and_then(|probe| probe.local_addr())
-            .unwrap()
-            .port();
-        let directory =
-            std::env::temp_dir().join(format!("kvlab-redis-cases-{}", std::process::id()));
-        fs::create_dir_all(&directory).unwrap();
-        let process = Command::new("redis-server")
-            .args(["--bind", "127.0.0.1", "--port", &port.to_string()])
-            .current_dir(&directory)
-            .stdout(Stdio::null())
-            .spawn()
-            .ok()?;
-        let server = Self {
-            process,
-            address: SocketAddr::from(([127, 0, 0, 1], port)),
-            directory,
-        };
-        let clock = Clock::real();
-        let start = clock.now();
-        while TcpStream::connect(server.address).is_err() {
-            assert!(
-                clock.now().saturating_since(start) < 20_000_000_000,
-                "redis-server did not start"
-            );
-            std::thread::yield_now();
-        }
-        Some(server)
-    }
-}
-
-impl Drop for RealServer {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-        let _ = fs::remove_dir_all(&self.directory);
-    }
 }

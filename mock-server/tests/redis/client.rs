@@ -96,13 +96,19 @@ pub(crate) fn text(value: &Value) -> String {
 }
 
 /// All replies in `bytes`, each on a line as [`text`] writes it.
-pub(crate) fn texts(mut bytes: &[u8]) -> String {
+pub(crate) fn texts(bytes: &[u8]) -> String {
+    let all: Vec<_> = replies(bytes).iter().map(text).collect();
+    all.join("\n")
+}
+
+/// All replies in `bytes`.
+pub(crate) fn replies(mut bytes: &[u8]) -> Vec<Value> {
     let mut all = Vec::new();
     let mut decoder = ReplyDecoder::new();
     while let Some((value, len)) = decoder.decode(bytes).unwrap() {
-        all.push(text(&value));
+        all.push(value);
         bytes = &bytes[len..];
     }
     assert!(bytes.is_empty(), "a reply without its end");
-    all.join("\n")
+    all
 }

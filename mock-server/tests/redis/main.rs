@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod across_connections;
+mod arbitrary;
 mod client;
 mod expiry;
 mod limits;

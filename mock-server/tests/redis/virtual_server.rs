@@ -9,7 +9,7 @@ use kvlab_mock_server::event::ConnId;
 use kvlab_mock_server::virtual_shell::VirtualServer;
 use kvlab_timing::Stamp;
 
-use crate::client::texts;
+use crate::client::{replies, texts};
 
 pub(crate) const MILLI: u64 = 1_000_000;
 
@@ -59,10 +59,19 @@ impl Laboratory {
 
     /// Sends an inline command and returns what came back at once, each reply on a line.
     pub(crate) fn ask(&mut self, client: ConnId, command: &str) -> String {
-        let line = format!("{command}\r\n");
-        self.server.handle_bytes(self.now, client, line.as_bytes());
-        self.collect();
+        self.send(client, format!("{command}\r\n").as_bytes());
         self.heard(client)
+    }
+
+    /// Sends bytes.
+    pub(crate) fn send(&mut self, client: ConnId, bytes: &[u8]) {
+        self.server.handle_bytes(self.now, client, bytes);
+        self.collect();
+    }
+
+    /// How many replies a client was sent since it was looked at last.
+    pub(crate) fn heard_count(&mut self, client: ConnId) -> usize {
+        replies(&self.take(client)).len()
     }
 
     /// Ends the sending side of a client.
@@ -73,8 +82,12 @@ impl Laboratory {
 
     /// What a client was sent since it was looked at last, each reply on a line.
     pub(crate) fn heard(&mut self, client: ConnId) -> String {
+        texts(&self.take(client))
+    }
+
+    fn take(&mut self, client: ConnId) -> Vec<u8> {
         let received = self.received.iter_mut().find(|(id, _, _)| *id == client);
-        received.map_or_else(String::new, |(_, bytes, _)| texts(&std::mem::take(bytes)))
+        received.map_or_else(Vec::new, |(_, bytes, _)| std::mem::take(bytes))
     }
 
     /// Whether the server has closed the connection of a client.

@@ -19,6 +19,22 @@ pub enum Named {
     Unknown,
 }
 
+impl Named {
+    /// Whether it is the command of this name, which is no container.
+    #[inline]
+    #[must_use]
+    pub fn is(self, name: &[u8]) -> bool {
+        match self {
+            Self::Command(command) => {
+                !command.is_container()
+                    && !command.is_subcommand
+                    && command.name.as_bytes().eq_ignore_ascii_case(name)
+            }
+            _ => false,
+        }
+    }
+}
+
 /// Runs the command of `call`, or queues it, or refuses it.
 pub fn dispatch(call: &mut Call<'_, '_>) -> Outcome {
     let command = call.command;

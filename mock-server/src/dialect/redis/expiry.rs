@@ -13,7 +13,7 @@ use std::sync::{Mutex, PoisonError};
 use kvlab_timing::Stamp;
 
 use super::view::View;
-use crate::dialect::Context;
+use crate::shared::Shared;
 
 /// Where the walk stands, and when it went on last.
 #[derive(Debug, Default)]
@@ -39,19 +39,24 @@ const STRIDES_MAX: usize = 32;
 impl Expiry {
     /// Makes a step if the last one was long enough ago.
     #[inline]
-    pub fn tick(&self, context: &Context<'_>) {
-        let now = context.now.as_nanos();
+    pub fn tick(&self, shared: &Shared, worker: usize, now: Stamp) {
         let last = self.last_ns.load(Ordering::Relaxed);
-        if now < last.saturating_add(PERIOD_NS) {
-            return;
+        if now.as_nanos() >= last.saturating_add(PERIOD_NS) {
+            self.tick_now(shared, worker, now, last);
         }
-        let won = self
-            .last_ns
-            .compare_exchange(last, now, Ordering::Relaxed, Ordering::Relaxed);
+    }
+
+    #[cold]
+    fn tick_now(&self, shared: &Shared, worker: usize, now: Stamp, last: u64) {
+        let won = self.last_ns.compare_exchange(
+            last,
+            now.as_nanos(),
+            Ordering::Relaxed,
+            Ordering::Relaxed,
+        );
         if won.is_ok() {
-            let state = &context.shared.redis;
-            state.counters.sample(context.now);
-            self.step(context);
+            shared.redis.counters.sample(now);
+            self.step(shared, worker, now);
         }
     }
 
@@ -61,9 +66,10 @@ impl Expiry {
         Stamp::from_nanos(self.last_ns.load(Ordering::Relaxed)).add_nanos(PERIOD_NS)
     }
 
-    /// Removes keys that expired by the moment of `context`, and returns how many.
-    pub fn step(&self, context: &Context<'_>) -> usize {
-        let databases = &context.shared.redis.databases;
+    /// Removes keys that expired by `now`, and returns how many. `worker` must be the caller, and must
+    /// not be inside a command.
+    pub fn step(&self, shared: &Shared, worker: usize, now: Stamp) -> usize {
+        let databases = &shared.redis.databases;
         let mut removed = 0;
         let mut walk = self.walk.lock().unwrap_or_else(PoisonError::into_inner);
         let mut empty = 0;
@@ -76,14 +82,14 @@ impl Expiry {
                 walk.advance(databases.count());
                 empty += 1;
             }
-            let Some(view) = View::new(context, walk.database) else {
+            let Some(view) = View::at(shared, worker, now, walk.database) else {
                 break;
             };
             if view.database().expiring() == 0 {
                 break;
             }
             let gone = {
-                let _pass = context.shared.gate.shared(context.worker);
+                let _pass = shared.gate.shared(worker);
                 let mut gone = 0;
                 walk.cursor = view.database().keys.scan(walk.cursor, STRIDE, |key| {
                     gone += usize::from(view.purge(key));

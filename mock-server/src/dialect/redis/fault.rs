@@ -54,6 +54,12 @@ impl Fault {
         Self::from_bytes(text.into_bytes())
     }
 
+    /// A text that quotes a part of the request, which a server prints as far as its first NUL.
+    #[must_use]
+    pub fn quoting(before: &str, quoted: &[u8], after: &str) -> Self {
+        Self::from_bytes([before.as_bytes(), until_nul(quoted), after.as_bytes()].concat())
+    }
+
     /// The wrong number of arguments for the command with this full name.
     #[must_use]
     pub fn wrong_arity(name: &str) -> Self {
@@ -91,23 +97,16 @@ impl Fault {
     /// A subcommand nobody knows.
     #[must_use]
     pub fn unknown_subcommand(container: &str, name: &[u8]) -> Self {
-        let mut text = b"ERR unknown subcommand '".to_vec();
-        text.extend_from_slice(cut(until_nul(name)));
-        text.extend_from_slice(b"'. Try ");
-        text.extend_from_slice(container.to_ascii_uppercase().as_bytes());
-        text.extend_from_slice(b" HELP.");
-        Self::from_bytes(text)
+        let after = format!("'. Try {} HELP.", container.to_ascii_uppercase());
+        Self::quoting("ERR unknown subcommand '", cut(name), &after)
     }
 
     /// A subcommand that has arguments nobody knows, as the older commands word it.
     #[must_use]
     pub fn subcommand_syntax(container: &str, name: &[u8]) -> Self {
-        let mut text = b"ERR unknown subcommand or wrong number of arguments for '".to_vec();
-        text.extend_from_slice(cut(until_nul(name)));
-        text.extend_from_slice(b"'. Try ");
-        text.extend_from_slice(container.as_bytes());
-        text.extend_from_slice(b" HELP.");
-        Self::from_bytes(text)
+        let before = "ERR unknown subcommand or wrong number of arguments for '";
+        let after = format!("'. Try {container} HELP.");
+        Self::quoting(before, cut(name), &after)
     }
 
     /// The text, without the leading `-`.

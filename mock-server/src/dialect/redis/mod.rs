@@ -206,7 +206,10 @@ impl Connection {
                 let frame = buf.get(..len).unwrap_or_default();
                 let args = self.decoder.args(frame);
                 let empty = args.is_empty();
-                self.named = resolve(args, self.version);
+                // Most requests name the command that the one before named.
+                if !self.named.is(args.name()) {
+                    self.named = resolve(args, self.version);
+                }
                 Ok(Some(Frame { len, empty }))
             }
             Err(error) => Err(refusal(&error)),
@@ -262,7 +265,9 @@ impl Connection {
     /// Runs the current command.
     pub fn execute(&mut self, frame: &[u8], context: &mut Context<'_>, out: &mut BytesMut) -> Flow {
         let state = &context.shared.redis;
-        state.expiry.tick(context);
+        state
+            .expiry
+            .tick(context.shared, context.worker, context.now);
         let before = out.len();
         let decoder = if self.recalled {
             &self.recaller

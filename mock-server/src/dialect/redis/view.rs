@@ -27,13 +27,20 @@ impl<'c> View<'c> {
     #[must_use]
     #[inline]
     pub fn new(context: &Context<'c>, number: usize) -> Option<Self> {
-        let state = &context.shared.redis;
+        Self::at(context.shared, context.worker, context.now, number)
+    }
+
+    /// Database `number`, if there is one, at a moment when `worker` has no command at hand.
+    #[must_use]
+    #[inline]
+    pub fn at(shared: &'c Shared, worker: usize, now: Stamp, number: usize) -> Option<Self> {
+        let state = &shared.redis;
         Some(Self {
-            shared: context.shared,
-            lane: state.counters.lane(context.worker),
+            shared,
+            lane: state.counters.lane(worker),
             database: state.databases.get(number)?,
             number,
-            now: context.now,
+            now,
             untraced: false,
         })
     }

@@ -135,16 +135,11 @@ fn setinfo(call: &mut Call<'_, '_>) -> Outcome {
     let (option, value) = (call.args.arg(2), call.args.arg(3));
     let (is_name, is_version) = (call.is_word(2, "LIB-NAME"), call.is_word(2, "LIB-VER"));
     if !is_name && !is_version {
-        let mut text = b"ERR Unrecognized option '".to_vec();
-        text.extend_from_slice(option);
-        text.push(b'\'');
-        return Err(Fault::from_bytes(text));
+        return Err(Fault::quoting("ERR Unrecognized option '", option, "'"));
     }
     if !value.iter().all(u8::is_ascii_graphic) {
-        let mut text = b"ERR ".to_vec();
-        text.extend_from_slice(option);
-        text.extend_from_slice(b" cannot contain spaces, newlines or special characters.");
-        return Err(Fault::from_bytes(text));
+        let after = " cannot contain spaces, newlines or special characters.";
+        return Err(Fault::quoting("ERR ", option, after));
     }
     {
         let mut details = call.context.client.details();

@@ -38,7 +38,7 @@ pub(super) fn client_type(name: &[u8]) -> Result<ClientType, Fault> {
     match name.to_ascii_lowercase().as_slice() {
         b"normal" => Ok(ClientType::Normal),
         b"slave" | b"replica" | b"master" | b"pubsub" => Ok(ClientType::Other),
-        _ => Err(quoting("ERR Unknown client type '", name)),
+        _ => Err(Fault::quoting("ERR Unknown client type '", name, "'")),
     }
 }
 
@@ -89,7 +89,7 @@ impl<'a> Filter<'a> {
             b"ADDR" => self.address = Some(value),
             b"LADDR" => self.local_address = Some(value),
             b"USER" if value == b"default" => {}
-            b"USER" => return Err(quoting("ERR No such user '", value)),
+            b"USER" => return Err(Fault::quoting("ERR No such user '", value, "'")),
             b"SKIPME" if value.eq_ignore_ascii_case(b"yes") => self.spare_self = true,
             b"SKIPME" if value.eq_ignore_ascii_case(b"no") => self.spare_self = false,
             b"MAXAGE" if call.state().version >= FIRST_WITH_MAXAGE => {
@@ -126,10 +126,3 @@ const FIRST_WITH_MAXAGE: RedisVersion = RedisVersion {
     minor: 4,
     patch: 0,
 };
-
-fn quoting(before: &str, quoted: &[u8]) -> Fault {
-    let mut text = before.as_bytes().to_vec();
-    text.extend_from_slice(quoted);
-    text.push(b'\'');
-    Fault::from_bytes(text)
-}

@@ -138,10 +138,8 @@ fn hello(call: &mut Call<'_, '_>) -> Outcome {
             set_name(call, call.args.arg(position + 1))?;
             position += 2;
         } else {
-            let mut text = b"ERR Syntax error in HELLO option '".to_vec();
-            text.extend_from_slice(option);
-            text.push(b'\'');
-            return Err(Fault::from_bytes(text));
+            let before = "ERR Syntax error in HELLO option '";
+            return Err(Fault::quoting(before, option, "'"));
         }
     }
     if !call.peer.authenticated {

@@ -153,9 +153,7 @@ impl Condition {
                 b"GT" => condition.if_later = true,
                 b"LT" => condition.if_earlier = true,
                 _ => {
-                    let mut text = b"ERR Unsupported option ".to_vec();
-                    text.extend_from_slice(option);
-                    return Err(Fault::from_bytes(text));
+                    return Err(Fault::quoting("ERR Unsupported option ", option, ""));
                 }
             }
         }

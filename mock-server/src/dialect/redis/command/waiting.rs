@@ -11,17 +11,13 @@ use crate::dialect::redis::fault::Fault;
 /// Argument `position` as a time-out in milliseconds; `None` is forever.
 ///
 /// # Errors
-/// When it is no integer, or negative, or beyond the end of the calendar.
+/// When it is no integer, or negative.
 pub(super) fn timeout(call: &Call<'_, '_>, position: usize) -> Result<Option<Duration>, Fault> {
     let millis = parse_i64(call.args.arg(position))
         .ok_or(Fault::new("ERR timeout is not an integer or out of range"))?;
     let Ok(millis) = u64::try_from(millis) else {
         return Err(Fault::new("ERR timeout is negative"));
     };
-    let latest = u64::MAX / 2;
-    if millis > latest - call.context.unix_millis() {
-        return Err(Fault::new("ERR timeout is out of range"));
-    }
     Ok((millis > 0).then(|| Duration::from_millis(millis)))
 }
 

@@ -164,8 +164,8 @@ impl Settings {
         let mut places = Vec::new();
         for (name, _) in pairs {
             let found = find(name).ok_or_else(|| {
-                let text = b"ERR Unknown option or number of arguments for CONFIG SET - '";
-                Fault::from_bytes([text, *name, b"'"].concat())
+                let before = "ERR Unknown option or number of arguments for CONFIG SET - '";
+                Fault::quoting(before, name, "'")
             })?;
             places.push(found);
         }
@@ -242,11 +242,8 @@ fn find(name: &[u8]) -> Option<(usize, &'static Parameter)> {
 }
 
 fn failed(name: &[u8], reason: &str) -> Fault {
-    let mut text = b"ERR CONFIG SET failed (possibly related to argument '".to_vec();
-    text.extend_from_slice(name);
-    text.extend_from_slice(b"') - ");
-    text.extend_from_slice(reason.as_bytes());
-    Fault::from_bytes(text)
+    let before = "ERR CONFIG SET failed (possibly related to argument '";
+    Fault::quoting(before, name, &format!("') - {reason}"))
 }
 
 #[cfg(test)]
