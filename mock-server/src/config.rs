@@ -81,6 +81,12 @@ impl ServerConfig {
                 "1 to 65536",
             );
         }
+        for (name, value) in &self.redis.parameters {
+            if let Err(reason) = crate::dialect::redis::settings::check(name, value) {
+                let found = format!("{name} {value} ({reason})");
+                return refuse("a Redis parameter", &found, "a legal value");
+            }
+        }
         let aerospike = &self.aerospike;
         for (what, name) in [
             ("the node name", &aerospike.node_name),

@@ -2,5 +2,6 @@
 
 mod aerospike_vectors;
 mod redis_cases;
+mod redis_documents;
 mod redis_random;
 mod resp_wire;

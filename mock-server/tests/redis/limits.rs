@@ -49,6 +49,38 @@ fn a_place_becomes_free_when_a_client_leaves() {
 }
 
 #[test]
+fn who_has_not_logged_in_may_send_little() {
+    for (request, reply) in [
+        (
+            "*11\r\n",
+            "ERR Protocol error: unauthenticated multibulk length",
+        ),
+        (
+            "*2\r\n$4\r\nAUTH\r\n$16385\r\n",
+            "ERR Protocol error: unauthenticated bulk length",
+        ),
+    ] {
+        let mut lab = Laboratory::new(with_parameter("requirepass", "secret"));
+        let (first, second) = (lab.connect(), lab.connect());
+        lab.send(first, request.as_bytes());
+        assert_eq!(lab.heard(first), reply);
+        assert!(lab.is_closed(first));
+        assert_eq!(lab.ask(second, "AUTH secret"), "OK");
+        lab.send(second, request.as_bytes());
+        assert_eq!(lab.heard(second), "");
+        assert!(!lab.is_closed(second));
+    }
+}
+
+#[test]
+fn a_server_does_not_start_with_an_illegal_parameter() {
+    for (name, value) in [("maxmemory", "much"), ("nosuch", "1"), ("timeout", "-1")] {
+        let error = MockServer::start(with_parameter(name, value)).unwrap_err();
+        assert!(error.to_string().contains(name), "{error}");
+    }
+}
+
+#[test]
 fn memory_is_counted_by_values_and_freed_with_them() {
     let mut lab = Laboratory::new(ServerConfig::default());
     let client = lab.connect();

@@ -74,10 +74,7 @@ impl Settings {
         let databases = config.redis.databases.to_string();
         let own = [("databases", databases.as_str())];
         let given = config.redis.parameters.iter();
-        for (name, value) in own
-            .into_iter()
-            .chain(given.map(|(name, value)| (&**name, &**value)))
-        {
+        for (name, value) in given.map(|(name, value)| (&**name, &**value)).chain(own) {
             if let Some((place, parameter)) = find(name.as_bytes())
                 && let Some(slot) = values.get_mut(place)
                 && let Ok(value) = parameter.read(value.as_bytes(), slot)
