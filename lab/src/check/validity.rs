@@ -193,8 +193,9 @@ fn micros(ns: u64) -> String {
 }
 
 /// Limits of the injection error at p50, p90, p99: beyond them the server did not do what it was
-/// told, and says so.
-const INJECTION: (u64, u64, u64) = (20_000, 120_000, 500_000);
+/// told, and says so. Replies that are due together are written one after the other, which a closed
+/// loop of ten connections shows as 20 us at the median of the quietest machine.
+const INJECTION: (u64, u64, u64) = (50_000, 120_000, 500_000);
 /// Limits of the client's lateness: beyond them it did not get the processor when it was due.
 const LATENESS: (u64, u64, u64) = (50_000, 250_000, 1_000_000);
 /// Limits of the floor's spread at p90 and p99 (the first is its distance to itself).
@@ -211,7 +212,7 @@ mod tests {
     fn a_run_is_void_as_soon_as_one_limit_is_passed() {
         let quiet = Spread {
             count: 1,
-            p50_ns: 20_000,
+            p50_ns: 50_000,
             p90_ns: 120_000,
             p99_ns: 500_000,
             max_ns: u64::MAX,
@@ -220,7 +221,7 @@ mod tests {
         assert_eq!(verdict(&quiet), Verdict::Pass);
         for noisy in [
             Spread {
-                p50_ns: 20_001,
+                p50_ns: 50_001,
                 ..quiet
             },
             Spread {

@@ -3,11 +3,10 @@
 use std::time::Duration;
 
 use kvlab_bench_client::engine::Silent;
-use kvlab_bench_client::settings::{Arrivals, Load, Stop, Target};
+use kvlab_bench_client::settings::{Stop, Target};
 use kvlab_bench_client::{Control, Settings};
 use kvlab_mock_server::latency::LatencyRules;
 use kvlab_mock_server::{MockServer, ServerConfig};
-use kvlab_timing::Rate;
 
 use super::{Evidence, PartError, Pools, ServerFacts, Tier, aim, connections_by_thread};
 use crate::noise::{Floor, ProcessorTime};
@@ -44,17 +43,13 @@ pub fn run(config: ServerConfig, mut settings: Settings) -> Result<Evidence, Par
     })
 }
 
-/// Measures what the machine adds to a request by itself: the same client at a like rate against a
-/// server without delay.
+/// Measures what the machine adds to a request by itself: the same client, connections, loop and rate
+/// against a server without delay.
 ///
 /// # Errors
 /// As [`run`].
 pub fn floor(config: &ServerConfig, settings: &Settings) -> Result<Floor, PartError> {
     let mut settings = settings.clone();
-    settings.load = Load::Open {
-        rate: floor_rate(config, &settings),
-        arrivals: Arrivals::Uniform,
-    };
     settings.stop = Stop {
         duration: Some(FLOOR_LENGTH),
         requests: None,
@@ -66,30 +61,5 @@ pub fn floor(config: &ServerConfig, settings: &Settings) -> Result<Floor, PartEr
     Ok(Floor::of(&run(config, settings)?.joined.pairs))
 }
 
-/// The rate of the open loop, or about what a closed loop reaches against the injected delay.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    clippy::cast_precision_loss,
-    reason = "an estimate within fixed bounds"
-)]
-fn floor_rate(config: &ServerConfig, settings: &Settings) -> Rate {
-    if let Load::Open { rate, .. } = settings.load {
-        return rate;
-    }
-    let rules = config.latency.rules();
-    let means: f64 = rules.iter().map(|rule| rule.law.mean_ns()).sum();
-    let mean_ns = means / rules.len().max(1) as f64;
-    let slots = f64::from(settings.connections.get()) * f64::from(settings.pipeline.depth.get());
-    let per_second = (slots * 1e9 / (mean_ns + ROUND_TRIP_NS)) as u64;
-    let per_second = per_second.clamp(FLOOR_RATES.0, FLOOR_RATES.1);
-    // Never 0, so this cannot fail.
-    Rate::per_second(per_second).unwrap_or(Rate::MIN)
-}
-
 const FLOOR_LENGTH: Duration = Duration::from_millis(1_000);
 const FLOOR_WARM_UP: Duration = Duration::from_millis(200);
-/// What a round trip takes without delay, about.
-const ROUND_TRIP_NS: f64 = 120_000.0;
-/// Bounds of the floor's rate: enough samples, and no load that makes a floor of its own.
-const FLOOR_RATES: (u64, u64) = (500, 20_000);
