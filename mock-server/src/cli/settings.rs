@@ -199,7 +199,8 @@ mod as_text {
     use std::fmt::Display;
     use std::str::FromStr;
 
-    use serde::de::{Deserialize, Deserializer, Error};
+    use serde::Deserialize;
+    use serde::de::{Deserializer, Error};
 
     fn read<T: FromStr<Err: Display>, E: Error>(text: &str) -> Result<T, E> {
         text.parse().map_err(E::custom)
@@ -233,6 +234,13 @@ mod as_text {
 
         use super::*;
 
+        #[derive(Deserialize)]
+        #[serde(untagged, expecting = "expected a text or a list of texts")]
+        enum Form {
+            One(String),
+            More(Vec<String>),
+        }
+
         pub(crate) fn serialize<T: Display, S: Serializer>(
             values: &Option<Vec<T>>,
             serializer: S,
@@ -246,7 +254,10 @@ mod as_text {
         pub(crate) fn deserialize<'de, T: FromStr<Err: Display>, D: Deserializer<'de>>(
             deserializer: D,
         ) -> Result<Option<Vec<T>>, D::Error> {
-            let texts = Vec::<String>::deserialize(deserializer)?;
+            let texts = match Form::deserialize(deserializer)? {
+                Form::One(text) => vec![text],
+                Form::More(texts) => texts,
+            };
             texts
                 .iter()
                 .map(|text| read(text))
@@ -324,6 +335,15 @@ stats = false
         );
         let again = Settings::from_toml(&printed).unwrap().resolve().unwrap();
         assert_eq!(Settings::from_config(&again, &nothing).to_toml(), printed);
+    }
+
+    #[test]
+    fn one_rule_needs_no_list() {
+        let one = Settings::from_toml("latency = \"constant(1ms)\"").unwrap();
+        assert_eq!(
+            one,
+            Settings::from_toml("latency = [\"constant(1ms)\"]").unwrap()
+        );
     }
 
     #[test]

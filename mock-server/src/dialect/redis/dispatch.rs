@@ -113,7 +113,7 @@ fn reject(call: &mut Call<'_, '_>, ordinal: u16, fault: Fault) -> Fault {
         .calls(ordinal)
         .rejected
         .add(1);
-    if call.command.name == "exec" {
+    if call.command.row.flags & flag::RUNS_OTHERS != 0 {
         // An EXEC that cannot even start takes its transaction down with it.
         call.peer.discard(state);
         call.context.client.details().multi = None;
@@ -139,7 +139,7 @@ fn is_write(command: &Command) -> bool {
 #[inline]
 fn may_write(call: &Call<'_, '_>, command: &Command) -> bool {
     is_write(command)
-        || (command.name == "exec"
+        || (command.row.flags & flag::RUNS_OTHERS != 0
             && call
                 .peer
                 .transaction

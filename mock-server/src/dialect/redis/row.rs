@@ -103,6 +103,8 @@ pub mod flag {
     pub const MOVABLEKEYS: u32 = 1 << 18;
     /// Allowed while a script is overdue.
     pub const ALLOW_BUSY: u32 = 1 << 19;
+    /// Runs commands that were queued, which may write.
+    pub const RUNS_OTHERS: u32 = 1 << 28;
     /// Runs even while a transaction is open instead of being queued in it.
     pub const NEVER_QUEUED: u32 = 1 << 29;
     /// Touches keys that it does not name, one at a time.

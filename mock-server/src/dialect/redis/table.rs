@@ -177,7 +177,7 @@ fn place_row(
     place: usize,
     subcommands: std::ops::Range<usize>,
 ) -> Command {
-    let class = if row.flags & flag::WRITE != 0 {
+    let class = if row.flags & (flag::WRITE | flag::RUNS_OTHERS) != 0 {
         Class::Write
     } else if row.flags & flag::READONLY != 0 {
         Class::Read

@@ -8,7 +8,8 @@ use crate::dialect::redis::dispatch;
 use crate::dialect::redis::fault::Fault;
 use crate::dialect::redis::row::category::TRANSACTION;
 use crate::dialect::redis::row::flag::{
-    ALLOW_BUSY, FAST, LOADING, NEVER_QUEUED, NOSCRIPT, SKIP_SLOWLOG, STALE, WHOLE_KEYSPACE,
+    ALLOW_BUSY, FAST, LOADING, NEVER_QUEUED, NOSCRIPT, RUNS_OTHERS, SKIP_SLOWLOG, STALE,
+    WHOLE_KEYSPACE,
 };
 use crate::dialect::redis::row::{Family, KeySpec, Row};
 use crate::dialect::redis::view::View;
@@ -23,7 +24,7 @@ pub(crate) const FAMILY: Family = Family {
             .since(2, 0, 0)
             .doc("", "Drops the open transaction."),
         Row::new("exec", 1, exec)
-            .flags(ALWAYS | SKIP_SLOWLOG | WHOLE_KEYSPACE)
+            .flags(ALWAYS | SKIP_SLOWLOG | WHOLE_KEYSPACE | RUNS_OTHERS)
             .categories(TRANSACTION)
             .since(1, 2, 0)
             .doc(

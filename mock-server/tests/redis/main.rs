@@ -1,0 +1,12 @@
+//! The RESP side from outside: several workers, other connections, versions, virtual time. What single
+//! commands answer is in the case tables of the workspace's `tests`.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod across_connections;
+mod client;
+mod expiry;
+mod limits;
+mod versions;
+mod virtual_server;
+mod workers;
