@@ -20,7 +20,11 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-WORK = ROOT / "target" / "interop"
+TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+WORK = TARGET / "interop"
+OWN_PORTS = ["--redis-port", "0", "--aerospike-port", "0"]
+ONE_PORT = ["--port", "0", "--workers", "2"]  # for both protocols, on several threads
+NODE = 20  # the oldest Node.js for which the clients in package.json are built
 PIP_OPTIONS = ["--quiet", "--disable-pip-version-check"]
 LIMIT = 900  # seconds for one command, an installation included
 VERSION = "7.2.4"  # the Redis that kvlab serve says it is
@@ -33,11 +37,10 @@ class Skip(Exception):
 class Server:
     """`kvlab serve` on free ports, stopped by its own signal."""
 
-    def __init__(self, kvlab, *options):
+    def __init__(self, kvlab, options=OWN_PORTS):
         self.folder = tempfile.TemporaryDirectory()
         ports = pathlib.Path(self.folder.name) / "ports"
-        command = [kvlab, "serve", "--redis-port", "0", "--aerospike-port", "0"]
-        command += ["--ports-file", str(ports), *options]
+        command = [kvlab, "serve", "--ports-file", str(ports), *options]
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
         deadline = time.monotonic() + 10
         while not ports.exists():
@@ -47,7 +50,8 @@ class Server:
                 raise RuntimeError("kvlab serve did not start")
             time.sleep(0.01)
         lines = dict(line.split("=", 1) for line in ports.read_text().split())
-        self.redis, self.aerospike = lines["redis"], lines["aerospike"]
+        shared = lines.get("shared")
+        self.redis, self.aerospike = lines.get("redis", shared), lines.get("aerospike", shared)
 
     def __enter__(self):
         return self
@@ -98,8 +102,11 @@ def python_with(name, *packages):
 
 def node_modules():
     """The folder from which Node.js finds the npm clients."""
-    if not shutil.which("npm"):
-        raise Skip("npm is not installed")
+    needs("node")
+    needs("npm")
+    version = run(["node", "--version"]).strip()
+    if int(version.removeprefix("v").split(".")[0]) < NODE:
+        raise Skip(f"the clients need Node.js {NODE} or newer, and this is {version}")
     place = WORK / "node"
     place.mkdir(parents=True, exist_ok=True)
     source = (HERE / "package.json").read_text()
@@ -130,9 +137,10 @@ def needs(program):
 def redis_py(kvlab, version):
     package = f"redis=={version}" if version else "redis"
     python = python_with(f"redis-{version or 'newest'}", package)
-    for workers in ("1", "2"):
-        with Server(kvlab, "--workers", workers) as server:
-            print(run([python, HERE / "clients" / "redis_py.py", server.redis, VERSION]), end="")
+    script = HERE / "clients" / "redis_py.py"
+    for options in (OWN_PORTS, ONE_PORT):
+        with Server(kvlab, options) as server:
+            print(run([python, script, server.redis, VERSION]), end="")
 
 
 def redis_py_old(kvlab):
@@ -155,8 +163,10 @@ def node_redis(kvlab):
 
 def aerospike_python(kvlab):
     python = python_with("aerospike", "aerospike")
-    with Server(kvlab) as server:
-        print(run([python, HERE / "clients" / "aerospike_py.py", server.aerospike]), end="")
+    script = HERE / "clients" / "aerospike_py.py"
+    for options in (OWN_PORTS, ONE_PORT):
+        with Server(kvlab, options) as server:
+            print(run([python, script, server.aerospike]), end="")
 
 
 def aerospike_node(kvlab):
@@ -169,8 +179,10 @@ def rust_crates(kvlab):
     target = WORK / "rust"
     manifest = HERE / "rust" / "Cargo.toml"
     run(["cargo", "build", "--locked", "--manifest-path", manifest, "--target-dir", target])
-    with Server(kvlab) as server:
-        print(run([target / "debug" / "kvlab-interop", server.redis, server.aerospike]), end="")
+    program = target / "debug" / "kvlab-interop"
+    for options in (OWN_PORTS, ONE_PORT):
+        with Server(kvlab, options) as server:
+            print(run([program, server.redis, server.aerospike]), end="")
 
 
 def redis_cli(kvlab):
@@ -231,7 +243,7 @@ CLIENTS = {
 
 def main():
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("--kvlab", default=str(ROOT / "target" / "release" / "kvlab"))
+    options.add_argument("--kvlab", default=str(TARGET / "release" / "kvlab"))
     options.add_argument("--only", nargs="*", choices=list(CLIENTS), default=list(CLIENTS))
     chosen = options.parse_args()
     if not os.access(chosen.kvlab, os.X_OK):

@@ -1,7 +1,7 @@
 //! Scenario files: a server, clients to put on it one after the other, and what is expected.
 //!
 //! TOML; `docs/scenario-format.md` lists every key. Unknown keys are refused, and every error names
-//! the line. What is written in the file ([`parse`]) is resolved into the settings that server and
+//! the line. What is written in the file (`parse`) is resolved into the settings that server and
 //! load generator take, so a [`Scenario`] is legal by construction.
 
 mod client;

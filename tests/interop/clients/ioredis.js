@@ -11,14 +11,14 @@ async function work(protocol) {
   assert.equal(await r.set("k", "v"), "OK");
   assert.equal(await r.get("k"), "v");
   assert.equal(await r.get("missing"), null);
-  assert.equal(await r.set("x", "1", "PX", 60), "OK");
+  assert.equal(await r.set("x", "1", "PX", 400), "OK");
   assert.ok((await r.pttl("x")) > 0);
-  await new Promise((resolve) => setTimeout(resolve, 100));
+  await new Promise((resolve) => setTimeout(resolve, 450));
   assert.equal(await r.exists("x"), 0);
   assert.equal(await r.incrby("n", 5), 5);
   assert.deepEqual(await r.mget("k", "n", "none"), ["v", "5", null]);
   assert.equal(await r.expire("k", 100), 1);
-  assert.equal(await r.ttl("k"), 100);
+  assert.ok([99, 100].includes(await r.ttl("k")));
 
   const pipeline = r.pipeline();
   for (let i = 0; i < 300; i++) pipeline.set(`p${i}`, i).get(`p${i}`);

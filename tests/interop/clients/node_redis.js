@@ -16,7 +16,7 @@ async function work(RESP) {
   assert.equal(await r.incrBy("n", 7), 7);
   assert.deepEqual(await r.mGet(["k", "n", "none"]), ["v", "7", null]);
   assert.equal(Number(await r.expire("k", 100)), 1);
-  assert.equal(await r.ttl("k"), 100);
+  assert.ok([99, 100].includes(await r.ttl("k")));
   const many = await Promise.all(Array.from({ length: 300 }, (_, i) => r.set(`p${i}`, String(i))));
   assert.ok(many.every((reply) => reply === "OK"));
   assert.deepEqual(await r.multi().set("t", "1").incr("t").get("t").exec(), ["OK", 2, "2"]);
@@ -25,9 +25,9 @@ async function work(RESP) {
   await other.set("t", "9");
   await assert.rejects(r.multi().incr("t").exec(), WatchError);
   other.destroy();
-  assert.equal(await r.set("brief", "1", { PX: 60 }), "OK");
+  assert.equal(await r.set("brief", "1", { PX: 400 }), "OK");
   assert.ok((await r.pTTL("brief")) > 0);
-  await new Promise((resolve) => setTimeout(resolve, 100));
+  await new Promise((resolve) => setTimeout(resolve, 450));
   assert.equal(await r.exists("brief"), 0);
   const seen = new Set();
   for await (const keys of r.scanIterator({ MATCH: "p*", COUNT: 11 })) {

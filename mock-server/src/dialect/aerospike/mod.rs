@@ -2,9 +2,9 @@
 //!
 //! | frame | answered by |
 //! |---|---|
-//! | info | [`info`]: text commands |
+//! | info | `info`: text commands |
 //! | security | code 51, "security not supported"; the connection stays usable |
-//! | message | one record ([`read`], [`write`], [`remove`]), many ([`batch`]), or a query |
+//! | message | one record (`read`, `write`, `remove`), many (`batch`), or a query |
 //! | compressed message | code 25, "enterprise only", not executed |
 //! | traffic between data centres | the same |
 //!

@@ -72,16 +72,16 @@ async fn strings(c: &Client) -> Outcome {
 }
 
 async fn expiry(c: &Client) -> Outcome {
-    c.set::<(), _, _>("e", 1, Some(Expiration::PX(80)), None, false)
+    c.set::<(), _, _>("e", 1, Some(Expiration::PX(400)), None, false)
         .await?;
     let left: i64 = c.pttl("e").await?;
-    assert!((1..=80).contains(&left), "{left} ms left of 80");
-    tokio::time::sleep(Duration::from_millis(120)).await;
+    assert!((1..=400).contains(&left), "{left} ms left of 400");
+    tokio::time::sleep(Duration::from_millis(450)).await;
     assert_eq!(c.get::<Option<i64>, _>("e").await?, None);
     c.set::<(), _, _>("e", 1, None, None, false).await?;
     assert_eq!(c.ttl::<i64, _>("e").await?, -1);
     assert_eq!(c.expire::<i64, _>("e", 100, None).await?, 1);
-    assert_eq!(c.ttl::<i64, _>("e").await?, 100);
+    assert!((99..=100).contains(&c.ttl::<i64, _>("e").await?));
     assert_eq!(c.persist::<i64, _>("e").await?, 1);
     assert_eq!(c.ttl::<i64, _>("missing").await?, -2);
     Ok(())

@@ -76,19 +76,19 @@ fn expiry(c: &mut Connection) -> Outcome {
     c.set_options(
         "e",
         1,
-        SetOptions::default().with_expiration(SetExpiry::PX(80)),
+        SetOptions::default().with_expiration(SetExpiry::PX(400)),
     )?;
     let left: i64 = redis::cmd("PTTL").arg("e").query(c)?;
-    assert!((1..=80).contains(&left), "{left} ms left of 80");
-    sleep(Duration::from_millis(120));
+    assert!((1..=400).contains(&left), "{left} ms left of 400");
+    sleep(Duration::from_millis(450));
     assert_eq!(c.get("e")?, None);
     c.set_ex("e", 1, 100)?;
     let ttl = |c: &mut Connection| -> RedisResult<i64> { redis::cmd("TTL").arg("e").query(c) };
-    assert_eq!(ttl(c)?, 100);
+    assert!((99..=100).contains(&ttl(c)?));
     assert!(c.persist("e")?);
     assert_eq!(ttl(c)?, -1);
     assert!(c.expire("e", 50)?);
-    assert_eq!(ttl(c)?, 50);
+    assert!((49..=50).contains(&ttl(c)?));
     assert_eq!(c.del("e")?, 1);
     assert_eq!(ttl(c)?, -2);
     let pairs: Vec<(String, u32)> = (0..300).map(|i| (format!("scan:{i}"), i)).collect();

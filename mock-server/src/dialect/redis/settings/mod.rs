@@ -1,6 +1,6 @@
-//! The parameters of CONFIG: a table of what exists ([`rows`]), how values are read and checked
-//! ([`parameter`]), and the values themselves. What the hot path needs is kept beside them in
-//! [`Live`].
+//! The parameters of CONFIG: a table of what exists (`rows`), how values are read and checked
+//! (`parameter`), and the values themselves. What the hot path needs is kept beside them in
+//! `Live`.
 
 pub mod parameter;
 mod rows;
