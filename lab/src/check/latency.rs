@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::timetable::Timetable;
 use crate::noise::Floor;
 use crate::runner::{Evidence, Tier};
-use crate::scenario::{Expect, Limits, default_response, default_service};
+use crate::scenario::{Expect, Limit, Limits, default_response, default_service};
 use crate::truth::join::is_timed;
 use crate::truth::{Pair, Quantile, Sorted};
 use crate::verdict::{Finding, Verdict};
@@ -149,13 +149,10 @@ fn service(
             Tier::Virtual { .. } => raw.quantile(q).unwrap_or(0),
         };
         let judging = Judging {
-            explicit: expect
-                .service
-                .at(q)
-                .map(|tolerance| tolerance.of_ns(true_ns)),
+            explicit: expect.service.at(q),
             usual: default_service(q).map(|tolerance| {
                 let interval = if q >= Quantile::P99 {
-                    sojourn.half_width(q, Z_95)
+                    sojourn.half_width(q, Z_95).max(raw.half_width(q, Z_95))
                 } else {
                     0
                 };
@@ -210,10 +207,7 @@ fn response(
         };
         let added = floor.map_or(0, Floor::median_ns) + spread(floor, q);
         let judging = Judging {
-            explicit: expect
-                .response
-                .at(q)
-                .map(|tolerance| tolerance.of_ns(true_ns)),
+            explicit: expect.response.at(q),
             usual: default_response(q).map(|tolerance| tolerance.of_ns(true_ns) + added),
             carried_by_schedule: source == TruthSource::Timetable && true_ns >= 2 * median,
             samples: truth.len(),
@@ -236,8 +230,8 @@ fn response(
 
 /// By what one quantile is judged.
 struct Judging {
-    /// The tolerance the scenario gives.
-    explicit: Option<u64>,
+    /// What the scenario says.
+    explicit: Option<Limit>,
     /// The tolerance otherwise.
     usual: Option<u64>,
     /// Whether the true value comes from the timetable's queue or freeze and not from the machine:
@@ -258,9 +252,12 @@ impl Judging {
             Tier::Virtual { .. } if self.samples == 0 => Err("no samples".to_owned()),
             Tier::Virtual { .. } => Ok(0),
             Tier::Real if quantile.is_supported_by(self.samples) || self.carried_by_schedule => {
-                self.explicit
-                    .or(self.usual)
-                    .ok_or_else(|| "no tolerance".to_owned())
+                let tolerance = match self.explicit {
+                    Some(Limit::Unjudged) => None,
+                    Some(Limit::Within(tolerance)) => Some(tolerance.of_ns(true_ns)),
+                    None => self.usual,
+                };
+                tolerance.ok_or_else(|| "not judged here".to_owned())
             }
             Tier::Real => Err(format!(
                 "needs {} samples, has {}",
@@ -370,7 +367,7 @@ pub(super) fn sojourn(evidence: &Evidence, expect: &Expect) -> Option<Finding> {
     let mut list = Vec::new();
     let mut holds = true;
     for q in Quantile::JUDGED {
-        let Some(tolerance) = expect.sojourn.at(q) else {
+        let Some(Limit::Within(tolerance)) = expect.sojourn.at(q) else {
             continue;
         };
         let (wanted, found) = (injected.at(q), sojourn.quantile(q).unwrap_or(0));

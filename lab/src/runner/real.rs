@@ -5,7 +5,7 @@ use std::time::Duration;
 use kvlab_bench_client::engine::Silent;
 use kvlab_bench_client::settings::{Arrivals, Load, Stop, Target};
 use kvlab_bench_client::{Control, Settings};
-use kvlab_mock_server::latency::LatencyRules;
+use kvlab_mock_server::latency::{Distribution, LatencyRules};
 use kvlab_mock_server::{MockServer, ServerConfig};
 use kvlab_timing::Rate;
 
@@ -44,22 +44,27 @@ pub fn run(config: ServerConfig, mut settings: Settings) -> Result<Evidence, Par
     })
 }
 
-/// Measures what the machine adds to a request by itself: the same client at a like rate against a
+/// Measures what the machine adds to a request by itself: the same client and connections against a
 /// server without delay.
+///
+/// It has to wake and to batch as the run itself will. An open loop keeps its rate. The connections
+/// of a closed loop whose delays are all alike march in step, send together and are answered
+/// together, and so they do without delay: it stays a closed loop. Where delays differ they spread,
+/// and the floor is that of an open loop of about the rate that will come out.
 ///
 /// # Errors
 /// As [`run`].
 pub fn floor(config: &ServerConfig, settings: &Settings) -> Result<Floor, PartError> {
     let mut settings = settings.clone();
-    if matches!(settings.load, Load::Closed) {
+    if matches!(settings.load, Load::Closed) && !marches_in_step(config) {
         // A closed loop sleeps until a reply wakes it; a pacer that spins between close deadlines
         // would never sleep and measure a floor that the run cannot reach.
         settings.spin = false;
+        settings.load = Load::Open {
+            rate: closed_rate(config, &settings),
+            arrivals: Arrivals::Uniform,
+        };
     }
-    settings.load = Load::Open {
-        rate: floor_rate(config, &settings),
-        arrivals: Arrivals::Uniform,
-    };
     settings.stop = Stop {
         duration: Some(FLOOR_LENGTH),
         requests: None,
@@ -71,17 +76,23 @@ pub fn floor(config: &ServerConfig, settings: &Settings) -> Result<Floor, PartEr
     Ok(Floor::of(&run(config, settings)?.joined.pairs))
 }
 
-/// The rate of the open loop, or about what a closed loop reaches against the injected delay.
+/// Whether all requests get the same delay.
+fn marches_in_step(config: &ServerConfig) -> bool {
+    match config.latency.rules() {
+        [] => true,
+        [rule] => matches!(rule.law, Distribution::None | Distribution::Constant { .. }),
+        _ => false,
+    }
+}
+
+/// About the rate that a closed loop reaches against the injected delays.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     clippy::cast_precision_loss,
     reason = "an estimate within fixed bounds"
 )]
-fn floor_rate(config: &ServerConfig, settings: &Settings) -> Rate {
-    if let Load::Open { rate, .. } = settings.load {
-        return rate;
-    }
+fn closed_rate(config: &ServerConfig, settings: &Settings) -> Rate {
     let rules = config.latency.rules();
     let means: f64 = rules.iter().map(|rule| rule.law.mean_ns()).sum();
     let mean_ns = means / rules.len().max(1) as f64;
@@ -97,4 +108,4 @@ const FLOOR_WARM_UP: Duration = Duration::from_millis(200);
 /// What a round trip takes without delay, about.
 const ROUND_TRIP_NS: f64 = 120_000.0;
 /// Bounds of the floor's rate: enough samples, and no load that makes a floor of its own.
-const FLOOR_RATES: (u64, u64) = (500, 20_000);
+const FLOOR_RATES: (u64, u64) = (500, 50_000);

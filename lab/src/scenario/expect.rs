@@ -70,7 +70,7 @@ impl Tolerance {
 
 fn expected(text: &str) -> String {
     format!(
-        "'{text}' is not a tolerance: expected a time, a percentage, or both as in '50us or 2%'"
+        "'{text}' is not a tolerance: expected a time, a percentage, both as in '50us or 2%', or 'none'"
     )
 }
 
@@ -97,32 +97,46 @@ impl Serialize for Tolerance {
     }
 }
 
-impl<'de> Deserialize<'de> for Tolerance {
+/// What a scenario says of one quantile: a tolerance, or `none`, which leaves it unjudged.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Limit {
+    /// Not judged.
+    Unjudged,
+    /// Judged by this tolerance.
+    Within(Tolerance),
+}
+
+impl<'de> Deserialize<'de> for Limit {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        Self::parse(&text).map_err(de::Error::custom)
+        if text == "none" {
+            return Ok(Self::Unjudged);
+        }
+        Tolerance::parse(&text)
+            .map(Self::Within)
+            .map_err(de::Error::custom)
     }
 }
 
-/// Tolerances by quantile; what is not given has the default or is not judged.
+/// Limits by quantile; what is not given has the default or is not judged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Limits {
     /// At the median.
-    pub p50: Option<Tolerance>,
+    pub p50: Option<Limit>,
     /// At the 90th percentile.
-    pub p90: Option<Tolerance>,
+    pub p90: Option<Limit>,
     /// At the 99th percentile.
-    pub p99: Option<Tolerance>,
+    pub p99: Option<Limit>,
     /// At the 99.9th percentile.
     #[serde(rename = "p99.9")]
-    pub p99_9: Option<Tolerance>,
+    pub p99_9: Option<Limit>,
 }
 
 impl Limits {
-    /// The tolerance at a quantile, if one is given.
+    /// What is said of a quantile, if anything.
     #[must_use]
-    pub fn at(&self, q: Quantile) -> Option<Tolerance> {
+    pub fn at(&self, q: Quantile) -> Option<Limit> {
         match q {
             Quantile::P50 => self.p50,
             Quantile::P90 => self.p90,
@@ -164,7 +178,8 @@ pub fn default_service(q: Quantile) -> Option<Tolerance> {
 #[must_use]
 pub fn default_response(q: Quantile) -> Option<Tolerance> {
     match q {
-        Quantile::P50 | Quantile::P90 => Some(Tolerance::new(50, 2.0)),
+        Quantile::P50 => Some(Tolerance::new(50, 2.0)),
+        Quantile::P90 => Some(Tolerance::new(100, 3.0)),
         Quantile::P99 | Quantile::P99_9 => Some(Tolerance::new(250, 3.0)),
         _ => None,
     }
