@@ -84,7 +84,7 @@ impl Draw {
         writeln!(
             text,
             "target = '{}'",
-            if redis { "redis" } else { "aerospike/test/x" }
+            if redis { "redis/2" } else { "aerospike/test/x" }
         )
         .unwrap();
         let connections = 1 + self.below(12);
@@ -92,6 +92,7 @@ impl Draw {
         writeln!(text, "threads = {}", 1 + self.below(connections.min(3))).unwrap();
         writeln!(text, "seed = {}", self.below(1000)).unwrap();
         if redis {
+            writeln!(text, "resp = {}", self.one_of(&["2", "3"])).unwrap();
             writeln!(
                 text,
                 "pipeline = {}",
@@ -152,7 +153,7 @@ impl Draw {
 
 #[test]
 fn random_scenarios_are_exact_and_fully_accounted_for() {
-    for seed in 0..150 {
+    for seed in 0..400 {
         let mut draw = Draw(Xoshiro256PlusPlus::seed_from_u64(seed));
         let text = draw.scenario();
         let text = format!("# drawn with seed {seed}\n{text}");
