@@ -15,39 +15,61 @@ use serde::Serialize;
 
 use crate::truth::{Pair, Quantile, Sorted};
 
-/// What the machine adds to a request by itself.
+/// What the machine adds to a request by itself, before and after a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Floor {
-    differences: Sorted,
+    before: Sorted,
+    after: Sorted,
 }
 
 impl Floor {
-    /// The floor of a run without delay.
+    /// The floor between two runs without delay.
     #[must_use]
-    pub fn of(pairs: &[Pair]) -> Self {
-        let measured = pairs.iter().filter(|pair| pair.is_measured());
+    pub fn between(before: &[Pair], after: &[Pair]) -> Self {
+        let differences = |pairs: &[Pair]| {
+            let measured = pairs.iter().filter(|pair| pair.is_measured());
+            measured.filter_map(difference).collect()
+        };
         Self {
-            differences: measured.filter_map(difference).collect(),
+            before: differences(before),
+            after: differences(after),
         }
     }
 
-    /// Its median in nanoseconds.
+    /// The middle of both medians, in nanoseconds.
     #[must_use]
     pub fn median_ns(&self) -> u64 {
-        self.differences.quantile(Quantile::P50).unwrap_or(0)
+        let (before, after) = self.medians();
+        before.midpoint(after)
     }
 
-    /// How far its quantile lies above the median, in nanoseconds.
+    /// How far each median lies from that middle: what the machine's own floor moved by.
+    #[must_use]
+    pub fn drift_ns(&self) -> u64 {
+        let (before, after) = self.medians();
+        before.abs_diff(after).div_ceil(2)
+    }
+
+    /// How far its quantile lies above the median, in nanoseconds: the larger of both runs.
     #[must_use]
     pub fn spread_ns(&self, q: Quantile) -> u64 {
-        let at = self.differences.quantile(q).unwrap_or(0);
-        at.saturating_sub(self.median_ns())
+        let (before, after) = self.medians();
+        let above = |samples: &Sorted, median| {
+            let at = samples.quantile(q).unwrap_or(0);
+            at.saturating_sub(median)
+        };
+        above(&self.before, before).max(above(&self.after, after))
     }
 
     /// Requests it was measured with.
     #[must_use]
     pub fn samples(&self) -> u64 {
-        self.differences.len()
+        self.before.len() + self.after.len()
+    }
+
+    fn medians(&self) -> (u64, u64) {
+        let median = |samples: &Sorted| samples.quantile(Quantile::P50).unwrap_or(0);
+        (median(&self.before), median(&self.after))
     }
 }
 
@@ -204,9 +226,23 @@ mod tests {
         for late in pairs.iter_mut().take(11) {
             late.client.received = late.client.received.map(|at| at.add_nanos(500));
         }
-        let floor = Floor::of(&pairs);
-        assert_eq!((floor.samples(), floor.median_ns()), (1_000, 20));
+        let quiet = &pairs[500..];
+        let floor = Floor::between(quiet, &pairs);
+        assert_eq!((floor.samples(), floor.median_ns()), (1_500, 20));
         assert_eq!(floor.spread_ns(Quantile::P90), 0);
         assert_eq!(floor.spread_ns(Quantile::P99), 500);
+        assert_eq!(floor.drift_ns(), 0);
+    }
+
+    #[test]
+    fn a_floor_that_moved_lies_in_the_middle_and_says_how_far() {
+        let pairs: Vec<Pair> = (0..100).map(|n| pair(1, n, n * 5_000)).collect();
+        let mut later = pairs.clone();
+        for pair in &mut later {
+            pair.client.received = pair.client.received.map(|at| at.add_nanos(40));
+        }
+        let floor = Floor::between(&pairs, &later);
+        // 20 ns before, 60 ns after.
+        assert_eq!((floor.median_ns(), floor.drift_ns()), (40, 20));
     }
 }

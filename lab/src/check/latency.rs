@@ -380,8 +380,9 @@ pub(super) fn sojourn(evidence: &Evidence, expect: &Expect) -> Option<Finding> {
     Some(Finding::measurement("sojourn", holds, list.join("; ")))
 }
 
+/// What is granted for the floor: how far it moved, and above the median its own spread.
 fn spread(floor: Option<&Floor>, q: Quantile) -> u64 {
-    floor.map_or(0, |floor| floor.spread_ns(q))
+    floor.map_or(0, |floor| floor.drift_ns() + floor.spread_ns(q))
 }
 
 fn signed(ns: u64) -> i64 {

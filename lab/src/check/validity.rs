@@ -77,6 +77,9 @@ pub struct Validity {
     /// Median of what the machine adds to a request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub floor_ns: Option<u64>,
+    /// How far the floor moved from before the run to after it, from the middle to each end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub floor_drift_ns: Option<u64>,
     /// How far the 90th percentile of the floor lies above its median.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub floor_spread_p90_ns: Option<u64>,
@@ -125,6 +128,7 @@ impl Validity {
             steal_share: evidence.machine.map(|machine| machine.steal_share),
             busy_share: evidence.machine.map(|machine| machine.busy_share),
             floor_ns: floor.map(Floor::median_ns),
+            floor_drift_ns: floor.map(Floor::drift_ns),
             floor_spread_p90_ns: floor.map(|floor| floor.spread_ns(Quantile::P90)),
             floor_spread_p99_ns: floor.map(|floor| floor.spread_ns(Quantile::P99)),
             burst_ns: if open {
@@ -165,15 +169,22 @@ impl Validity {
             );
             findings.push(Finding::validity("steal", steal <= STEAL_SHARE, text));
         }
-        if let (Some(p90), Some(p99)) = (self.floor_spread_p90_ns, self.floor_spread_p99_ns) {
-            let holds = p90 <= FLOOR_SPREAD.1 && p99 <= FLOOR_SPREAD.2;
+        if let (Some(floor), Some(drift), Some(p90), Some(p99)) = (
+            self.floor_ns,
+            self.floor_drift_ns,
+            self.floor_spread_p90_ns,
+            self.floor_spread_p99_ns,
+        ) {
+            let holds = drift <= FLOOR_DRIFT && p90 <= FLOOR_SPREAD.0 && p99 <= FLOOR_SPREAD.1;
             let text = format!(
-                "floor {} us, its p90 {} us and p99 {} us above, limits {} and {} us",
-                micros(self.floor_ns.unwrap_or(0)),
+                "floor {} +-{} us, its p90 {} us and p99 {} us above, limits +-{}, {} and {} us",
+                micros(floor),
+                micros(drift),
                 micros(p90),
                 micros(p99),
+                micros(FLOOR_DRIFT),
+                micros(FLOOR_SPREAD.0),
                 micros(FLOOR_SPREAD.1),
-                micros(FLOOR_SPREAD.2),
             );
             findings.push(Finding::validity("floor", holds, text));
         }
@@ -214,8 +225,10 @@ const WRITE_NS: u64 = 4_000;
 const BURST_NS: u64 = 1_000_000;
 /// Limits of the client's lateness: beyond them it did not get the processor when it was due.
 const LATENESS: (u64, u64, u64) = (50_000, 250_000, 1_000_000);
-/// Limits of the floor's spread at p90 and p99 (the first is its distance to itself).
-const FLOOR_SPREAD: (u64, u64, u64) = (0, 250_000, 1_000_000);
+/// How far the floor may move during a run, from the middle to each end.
+const FLOOR_DRIFT: u64 = 50_000;
+/// Limits of the floor's spread at p90 and p99.
+const FLOOR_SPREAD: (u64, u64) = (250_000, 1_000_000);
 /// Share of processor time that the hypervisor may take.
 const STEAL_SHARE: f64 = 0.02;
 

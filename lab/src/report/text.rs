@@ -158,8 +158,9 @@ fn write_machine(part: &PartReport, tier: Tier, out: &mut String) -> fmt::Result
     if let Some(floor) = measured.floor_ns {
         write!(
             out,
-            "; floor {} (its p90 {}, p99 {} above)",
+            "; floor {} +-{} (its p90 {}, p99 {} above)",
             time(floor),
+            time(measured.floor_drift_ns.unwrap_or(0)),
             time(measured.floor_spread_p90_ns.unwrap_or(0)),
             time(measured.floor_spread_p99_ns.unwrap_or(0)),
         )?;

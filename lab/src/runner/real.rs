@@ -11,6 +11,7 @@ use kvlab_timing::Rate;
 
 use super::{Evidence, PartError, Pools, ServerFacts, Tier, aim, connections_by_thread};
 use crate::noise::{Floor, ProcessorTime};
+use crate::truth::Pair;
 use crate::truth::join::{Network, join};
 
 /// Runs one client against a server of its own.
@@ -44,6 +45,20 @@ pub fn run(config: ServerConfig, mut settings: Settings) -> Result<Evidence, Par
     })
 }
 
+/// Runs one client between two measurements of the floor.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_with_floor(
+    config: &ServerConfig,
+    settings: &Settings,
+) -> Result<(Evidence, Floor), PartError> {
+    let before = floor_run(config, settings)?;
+    let evidence = run(config.clone(), settings.clone())?;
+    let after = floor_run(config, settings)?;
+    Ok((evidence, Floor::between(&before, &after)))
+}
+
 /// Measures what the machine adds to a request by itself: the same client and connections against a
 /// server without delay.
 ///
@@ -51,10 +66,7 @@ pub fn run(config: ServerConfig, mut settings: Settings) -> Result<Evidence, Par
 /// of a closed loop whose delays are all alike march in step, send together and are answered
 /// together, and so they do without delay: it stays a closed loop. Where delays differ they spread,
 /// and the floor is that of an open loop of about the rate that will come out.
-///
-/// # Errors
-/// As [`run`].
-pub fn floor(config: &ServerConfig, settings: &Settings) -> Result<Floor, PartError> {
+fn floor_run(config: &ServerConfig, settings: &Settings) -> Result<Vec<Pair>, PartError> {
     let mut settings = settings.clone();
     if matches!(settings.load, Load::Closed) && !marches_in_step(config) {
         // A closed loop sleeps until a reply wakes it; a pacer that spins between close deadlines
@@ -73,7 +85,7 @@ pub fn floor(config: &ServerConfig, settings: &Settings) -> Result<Floor, PartEr
     let mut config = config.clone();
     config.latency = LatencyRules::default();
     config.freeze = None;
-    Ok(Floor::of(&run(config, settings)?.joined.pairs))
+    Ok(run(config, settings)?.joined.pairs)
 }
 
 /// Whether all requests get the same delay.
@@ -103,7 +115,7 @@ fn closed_rate(config: &ServerConfig, settings: &Settings) -> Rate {
     Rate::per_second(per_second).unwrap_or(Rate::MIN)
 }
 
-const FLOOR_LENGTH: Duration = Duration::from_millis(1_000);
+const FLOOR_LENGTH: Duration = Duration::from_millis(800);
 const FLOOR_WARM_UP: Duration = Duration::from_millis(200);
 /// What a round trip takes without delay, about.
 const ROUND_TRIP_NS: f64 = 120_000.0;

@@ -93,11 +93,10 @@ fn run_real(
     let mut attempt = 1;
     loop {
         progress.say(&format!(
-            "{place}: measuring the floor, then {}",
+            "{place}: {} between two measurements of the floor",
             length(part)
         ));
-        let floor = real::floor(&config, &part.settings)?;
-        let evidence = real::run(config.clone(), part.settings.clone())?;
+        let (evidence, floor) = real::run_with_floor(&config, &part.settings)?;
         let judgement = judge(&evidence, &part.expect, Some(&floor));
         if judgement.verdict != Verdict::Void || attempt > MOST_RETRIES {
             return Ok(PartReport::new(part, &evidence, judgement, attempt));

@@ -55,11 +55,14 @@ fn freezes_on_sockets_keep_the_rule_and_the_timetable() {
 fn the_floor_has_a_sample_for_each_request() {
     let scenario = scenario(
         "[server]\nlatency = 'constant(1ms)'\n\
-         [[client]]\ntarget = 'redis'\nconnections = 5\nrate = 1000\nduration = '1s'\n",
+         [[client]]\ntarget = 'redis'\nconnections = 5\nrate = 1000\nduration = '200ms'\n",
     );
     let part = &scenario.parts[0];
-    let floor = real::floor(&scenario.server_for(part), &part.settings).unwrap();
-    assert_eq!(floor.samples(), 1000);
+    let config = scenario.server_for(part);
+    let (evidence, floor) = real::run_with_floor(&config, &part.settings).unwrap();
+    assert_eq!(evidence.summary.due, 200);
+    // 800 ms each, before and after.
+    assert_eq!(floor.samples(), 1600);
     // Two system calls each way take time on any machine.
     assert!(floor.median_ns() > 1_000, "{}", floor.median_ns());
 }
