@@ -19,6 +19,7 @@ mod scan;
 pub(super) mod server;
 pub(super) mod string;
 mod string_number;
+mod string_range;
 pub(super) mod transaction;
 mod waiting;
 
