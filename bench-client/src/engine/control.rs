@@ -24,6 +24,16 @@ impl Control {
         Self::default()
     }
 
+    /// A control for a run against another server process: it is stopped together with this one,
+    /// and counts connections anew.
+    #[must_use]
+    pub fn for_another_server(&self) -> Self {
+        Self {
+            stop: Arc::clone(&self.stop),
+            ordinals: Arc::default(),
+        }
+    }
+
     /// Ends the load: what is in flight is still awaited for up to a second, what is due and not
     /// sent is counted as not sent, and the summary is made. Safe from any thread.
     pub fn stop(&self) {

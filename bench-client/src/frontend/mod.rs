@@ -5,5 +5,7 @@
 
 mod exit;
 pub mod native;
+mod signal;
 
 pub use exit::ExitStatus;
+pub use signal::SignalWatch;

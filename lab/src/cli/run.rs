@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 use clap::Args;
-use kvlab_bench_client::RunError;
-use kvlab_bench_client::frontend::ExitStatus;
+use kvlab_bench_client::frontend::{ExitStatus, SignalWatch};
+use kvlab_bench_client::{Control, RunError};
 
 use crate::report::{Report, json, text};
 use crate::runner::PartError;
@@ -54,24 +54,43 @@ pub fn run(args: &RunArgs, out: &mut dyn Write, err: &mut dyn Write) -> ExitStat
     } else {
         Clock::Real
     };
+    let control = Control::new();
+    let _watch = match SignalWatch::start(control.clone()) {
+        Ok(watch) => watch,
+        Err(error) => {
+            let _ = writeln!(err, "error: cannot watch for signals: {error}");
+            return ExitStatus::Failed;
+        }
+    };
     let mut reports = Vec::with_capacity(scenarios.len());
+    let mut cut_short = None;
     for scenario in &scenarios {
         let result = if args.quiet {
-            suite::run(scenario, clock, &mut suite::Quiet)
+            suite::run(scenario, clock, &control, &mut suite::Quiet)
         } else {
-            suite::run(scenario, clock, &mut Lines(err))
+            suite::run(scenario, clock, &control, &mut Lines(err))
         };
         match result {
             Ok(report) => reports.push(report),
             Err(error) => {
                 let _ = writeln!(err, "error: scenario {}, {error}", scenario.name);
-                return status_of(&error.source);
+                cut_short = Some(status_of(&error.source));
+                break;
             }
         }
+        if control.is_stopped() {
+            let _ = writeln!(err, "interrupted: the report holds what was finished");
+            cut_short = Some(ExitStatus::Interrupted);
+            break;
+        }
     }
+    // What was measured before an error or an interruption is reported all the same.
     if let Err(error) = write(args, &reports, out, err) {
         let _ = writeln!(err, "error: {error:#}");
         return ExitStatus::Failed;
+    }
+    if let Some(status) = cut_short {
+        return status;
     }
     match reports
         .iter()

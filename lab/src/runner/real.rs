@@ -14,11 +14,15 @@ use crate::noise::{Floor, ProcessorTime};
 use crate::truth::Pair;
 use crate::truth::join::{Network, join};
 
-/// Runs one client against a server of its own.
+/// Runs one client against a server of its own, until its end or until `control` stops it.
 ///
 /// # Errors
 /// When the server does not start or the client has no result.
-pub fn run(config: ServerConfig, mut settings: Settings) -> Result<Evidence, PartError> {
+pub fn run(
+    config: ServerConfig,
+    mut settings: Settings,
+    control: &Control,
+) -> Result<Evidence, PartError> {
     let server = MockServer::start(config)?;
     let address = match settings.target {
         Target::Redis(_) => server.redis_addr(),
@@ -28,7 +32,7 @@ pub fn run(config: ServerConfig, mut settings: Settings) -> Result<Evidence, Par
     let shared = server.shared();
     let facts = ServerFacts::new(&shared.config, shared.started);
     let before = ProcessorTime::now();
-    let result = kvlab_bench_client::run(&settings, &Control::new(), &mut Silent);
+    let result = kvlab_bench_client::run(&settings, &control.for_another_server(), &mut Silent);
     let after = ProcessorTime::now();
     let truth = server.stop();
     let result = result?;
@@ -52,10 +56,11 @@ pub fn run(config: ServerConfig, mut settings: Settings) -> Result<Evidence, Par
 pub fn run_with_floor(
     config: &ServerConfig,
     settings: &Settings,
+    control: &Control,
 ) -> Result<(Evidence, Floor), PartError> {
-    let before = floor_run(config, settings)?;
-    let evidence = run(config.clone(), settings.clone())?;
-    let after = floor_run(config, settings)?;
+    let before = floor_run(config, settings, control)?;
+    let evidence = run(config.clone(), settings.clone(), control)?;
+    let after = floor_run(config, settings, control)?;
     Ok((evidence, Floor::between(&before, &after)))
 }
 
@@ -66,7 +71,11 @@ pub fn run_with_floor(
 /// of a closed loop whose delays are all alike march in step, send together and are answered
 /// together, and so they do without delay: it stays a closed loop. Where delays differ they spread,
 /// and the floor is that of an open loop of about the rate that will come out.
-fn floor_run(config: &ServerConfig, settings: &Settings) -> Result<Vec<Pair>, PartError> {
+fn floor_run(
+    config: &ServerConfig,
+    settings: &Settings,
+    control: &Control,
+) -> Result<Vec<Pair>, PartError> {
     let mut settings = settings.clone();
     if matches!(settings.load, Load::Closed) && !marches_in_step(config) {
         // A closed loop sleeps until a reply wakes it; a pacer that spins between close deadlines
@@ -85,7 +94,7 @@ fn floor_run(config: &ServerConfig, settings: &Settings) -> Result<Vec<Pair>, Pa
     let mut config = config.clone();
     config.latency = LatencyRules::default();
     config.freeze = None;
-    Ok(run(config, settings)?.joined.pairs)
+    Ok(run(config, settings, control)?.joined.pairs)
 }
 
 /// Whether all requests get the same delay.

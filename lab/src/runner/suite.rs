@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use kvlab_bench_client::Control;
+
 use super::{PartError, Tier, real, virtual_time};
 use crate::check::judge;
 use crate::noise::Machine;
@@ -43,13 +45,15 @@ pub struct SuiteError {
 }
 
 /// Runs every client of a scenario and judges it. A void run is tried again up to
-/// [`MOST_RETRIES`] times, a failed one never.
+/// [`MOST_RETRIES`] times, a failed one never. When `control` stops it, the report holds the
+/// clients that were finished.
 ///
 /// # Errors
 /// When a client could not be run at all.
 pub fn run(
     scenario: &Scenario,
     clock: Clock,
+    control: &Control,
     progress: &mut dyn Progress,
 ) -> Result<Report, SuiteError> {
     let machine = (clock == Clock::Real).then(Machine::measure);
@@ -58,8 +62,12 @@ pub fn run(
         let place = format!("{}/{} {}", index + 1, scenario.parts.len(), part.name);
         let report = match clock {
             Clock::Virtual => run_virtual(scenario, part),
-            Clock::Real => run_real(scenario, part, &place, progress),
+            Clock::Real => run_real(scenario, part, &place, control, progress),
         };
+        if control.is_stopped() {
+            // What was cut short proves nothing, whether it ended with numbers or an error.
+            break;
+        }
         let report = report.map_err(|source| SuiteError {
             part: part.name.clone(),
             source,
@@ -87,6 +95,7 @@ fn run_real(
     scenario: &Scenario,
     part: &Part,
     place: &str,
+    control: &Control,
     progress: &mut dyn Progress,
 ) -> Result<PartReport, PartError> {
     let config = scenario.server_for(part);
@@ -96,9 +105,9 @@ fn run_real(
             "{place}: {} between two measurements of the floor",
             length(part)
         ));
-        let (evidence, floor) = real::run_with_floor(&config, &part.settings)?;
+        let (evidence, floor) = real::run_with_floor(&config, &part.settings, control)?;
         let judgement = judge(&evidence, &part.expect, Some(&floor));
-        if judgement.verdict != Verdict::Void || attempt > MOST_RETRIES {
+        if judgement.verdict != Verdict::Void || attempt > MOST_RETRIES || control.is_stopped() {
             return Ok(PartReport::new(part, &evidence, judgement, attempt));
         }
         let reasons = judgement

@@ -1,9 +1,12 @@
 //! `kvlab run` as a function: outputs and exit status.
 
+use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
+use std::process::{Command, Stdio};
 
 use kvlab::cli::run::{RunArgs, run};
 use kvlab_bench_client::frontend::ExitStatus;
+use rustix::process::{Pid, Signal, kill_process};
 
 fn shipped(name: &str) -> PathBuf {
     PathBuf::from(format!(
@@ -112,4 +115,27 @@ fn a_file_that_is_not_there_or_wrong_is_a_usage_error() {
     let (status, out, err) = outcome(&args);
     assert_eq!((status, out.as_str()), (ExitStatus::Usage, ""));
     assert!(err.contains("no/such/file.toml"), "{err}");
+}
+
+#[test]
+fn an_interrupted_run_reports_what_was_finished_and_ends_with_130() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_kvlab"))
+        .args(["run"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut err = BufReader::new(child.stderr.take().unwrap());
+    let mut line = String::new();
+    err.read_line(&mut line).unwrap();
+    assert!(line.starts_with("1/4 "), "{line}");
+    let pid = Pid::from_child(&child);
+    kill_process(pid, Signal::INT).unwrap();
+    let status = child.wait().unwrap();
+    let (mut rest, mut out) = (String::new(), String::new());
+    err.read_to_string(&mut rest).unwrap();
+    child.stdout.unwrap().read_to_string(&mut out).unwrap();
+    assert_eq!(status.code(), Some(130), "{rest}");
+    assert!(rest.contains("interrupted"), "{rest}");
+    assert!(out.starts_with("scenario quickstart"), "{out}");
 }

@@ -4,14 +4,19 @@
 use kvlab::check::judge;
 use kvlab::runner::real;
 use kvlab::verdict::{Kind, Verdict};
+use kvlab_bench_client::Control;
 
 use super::support::scenario;
 
 fn assert_proofs_hold(text: &str) {
     let scenario = scenario(text);
     for part in &scenario.parts {
-        let evidence = real::run(scenario.server_for(part), part.settings.clone())
-            .unwrap_or_else(|error| panic!("{}: {error}", part.name));
+        let evidence = real::run(
+            scenario.server_for(part),
+            part.settings.clone(),
+            &Control::new(),
+        )
+        .unwrap_or_else(|error| panic!("{}: {error}", part.name));
         let judgement = judge(&evidence, &part.expect, None);
         let broken: Vec<_> = judgement
             .findings
@@ -59,7 +64,7 @@ fn the_floor_has_a_sample_for_each_request() {
     );
     let part = &scenario.parts[0];
     let config = scenario.server_for(part);
-    let (evidence, floor) = real::run_with_floor(&config, &part.settings).unwrap();
+    let (evidence, floor) = real::run_with_floor(&config, &part.settings, &Control::new()).unwrap();
     assert_eq!(evidence.summary.due, 200);
     // 800 ms each, before and after.
     assert_eq!(floor.samples(), 1600);

@@ -5,6 +5,7 @@ use kvlab::runner::suite::{self, Clock};
 use kvlab::scenario::Scenario;
 use kvlab::truth::Quantile;
 use kvlab::truth::digest::of_pairs;
+use kvlab_bench_client::Control;
 
 use super::support::{assert_passes, finding, run, scenario};
 
@@ -253,7 +254,15 @@ fn the_hash_of_a_committed_run_is_the_same_on_every_machine() {
 fn a_report_under_virtual_time_is_the_same_each_time_and_knows_no_machine() {
     let mut scenario = shipped("freeze");
     scenario.parts[0].settings.stop.duration = Some(std::time::Duration::from_secs(4));
-    let report = || suite::run(&scenario, Clock::Virtual, &mut suite::Quiet).unwrap();
+    let report = || {
+        suite::run(
+            &scenario,
+            Clock::Virtual,
+            &Control::new(),
+            &mut suite::Quiet,
+        )
+        .unwrap()
+    };
     let (first, second) = (report(), report());
     assert_eq!(first.to_string(), second.to_string());
     let document = json::render(&[first]).unwrap();

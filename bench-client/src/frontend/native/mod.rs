@@ -12,7 +12,6 @@ mod operations;
 mod output;
 mod quantity;
 mod session;
-mod signal;
 mod sinks;
 mod url;
 mod usage;

@@ -4,11 +4,10 @@ use std::io::{self, IsTerminal, Write};
 
 use kvlab_timing::{Clock, WallClock};
 
-use super::signal::SignalWatch;
 use super::sinks::{Failures, OpenError, Opened, Sinks};
 use super::{Addresses, BenchArgs};
 use crate::engine::{Control, RunError, run as run_engine};
-use crate::frontend::ExitStatus;
+use crate::frontend::{ExitStatus, SignalWatch};
 use crate::host::{self, Host};
 use crate::record::{Notice, Summary};
 use crate::report::Head;

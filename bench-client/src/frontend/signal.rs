@@ -16,14 +16,17 @@ use crate::frontend::ExitStatus;
 
 /// Watches for the signals until it is dropped.
 #[derive(Debug)]
-pub(super) struct SignalWatch {
+pub struct SignalWatch {
     end: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl SignalWatch {
-    /// Takes the two signals over from here on.
-    pub(super) fn start(control: Control) -> io::Result<Self> {
+    /// Takes the two signals over from here on; the first stops what `control` controls.
+    ///
+    /// # Errors
+    /// When the system gives no thread or no signal handler.
+    pub fn start(control: Control) -> io::Result<Self> {
         let runtime = Builder::new_current_thread().enable_io().build()?;
         let signals = {
             let _inside = runtime.enter();
