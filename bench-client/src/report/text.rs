@@ -222,7 +222,8 @@ fn facts(head: &Head, summary: &Summary) -> String {
         connects.lost,
         connects.failed,
         match P50.of(&connects.setup) {
-            Support::None => "n/a".to_owned(),
+            _ if connects.setup.is_empty() => "n/a".to_owned(),
+            Support::None => format!("at most {} ms", ms(connects.setup.max_ns())),
             median => format!("p50 {} ms", ms_or_na(median)),
         },
     );
