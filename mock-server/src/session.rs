@@ -101,6 +101,10 @@ enum Ending {
 /// client has taken some.
 pub const BACKLOG_LIMIT: usize = 64 * 1024 * 1024;
 
+/// As many requests may wait on one connection, for their start or for their reply to be written,
+/// before the shell stops reading.
+pub const REQUEST_LIMIT: usize = 1 << 20;
+
 /// Buffers that grew beyond this are given back once they are empty.
 const KEEP_BUFFER: usize = 64 * 1024;
 
@@ -247,10 +251,18 @@ impl Session {
         if self.out.is_empty() && self.out.capacity() > KEEP_BUFFER {
             self.out = BytesMut::new();
         }
-        if !self.held.is_empty() && self.queue.is_empty() && self.dialect.is_serial() {
-            self.not_before = self.not_before.max(after);
+        if !self.held.is_empty() && !self.waits_for_writes() {
+            if self.dialect.is_serial() {
+                self.not_before = self.not_before.max(after);
+            }
             self.drain(after, worker);
         }
+    }
+
+    /// Whether requests have to wait until replies have been written: the one before on a serial
+    /// protocol; on any, so many bytes that a client which does not read would fill the memory.
+    fn waits_for_writes(&self) -> bool {
+        (self.dialect.is_serial() && !self.queue.is_empty()) || self.out.len() >= BACKLOG_LIMIT
     }
 
     /// Whether the shell should go on reading.
@@ -259,6 +271,7 @@ impl Session {
         self.ending == Ending::Open
             && self.out.len() < BACKLOG_LIMIT
             && self.held_len < BACKLOG_LIMIT
+            && self.held.len() + self.queue.len() < REQUEST_LIMIT
     }
 
     /// Whether the connection is to be closed now.
@@ -370,7 +383,7 @@ impl Session {
     /// The moment at which a request read at `read` starts, if that moment has come; otherwise
     /// remembers when to try again.
     fn may_start(&mut self, read: Stamp, now: Stamp, worker: &Worker) -> Option<Stamp> {
-        if self.dialect.is_serial() && !self.queue.is_empty() {
+        if self.waits_for_writes() {
             return None;
         }
         let start = worker.shared.after_freeze(read.max(self.not_before));

@@ -51,6 +51,7 @@ fn poll_round(hub: &Hub, connection: &Connection, context: &mut Context<'_>) -> 
             }
         }
         if !connection.session.borrow().wants_input() {
+            connection.input_paused.set(true);
             return Poll::Pending;
         }
         match poll_input(hub, connection, context) {

@@ -38,6 +38,8 @@ pub(super) struct Connection {
     scheduled: Cell<Option<Stamp>>,
     /// A write found the socket full.
     pub(super) write_blocked: Cell<bool>,
+    /// The task does not wait for input, because the session wanted none.
+    pub(super) input_paused: Cell<bool>,
     pub(super) gone: Cell<bool>,
     pub(super) task: RefCell<Option<Waker>>,
 }
@@ -104,7 +106,6 @@ impl Hub {
     pub(super) fn flush(&self, connection: &Connection) {
         let mut session = connection.session.borrow_mut();
         let mut worker = self.worker.borrow_mut();
-        let wanted_input = session.wants_input();
         while session.has_output() && !connection.write_blocked.get() && !connection.gone.get() {
             let before = self.clock.now();
             let due = session.poll_output(before, &mut worker);
@@ -132,7 +133,8 @@ impl Hub {
                 }
             }
         }
-        if session.is_finished() || (!wanted_input && session.wants_input()) {
+        if session.is_finished() || (connection.input_paused.get() && session.wants_input()) {
+            connection.input_paused.set(false);
             connection.wake();
         }
         if let Some(moment) = session.poll_timeout() {
@@ -186,6 +188,7 @@ impl Connection {
             transport,
             scheduled: Cell::new(None),
             write_blocked: Cell::new(false),
+            input_paused: Cell::new(false),
             gone: Cell::new(false),
             task: RefCell::new(None),
         }

@@ -5,6 +5,7 @@
 
 mod across_connections;
 mod arbitrary;
+mod backlog;
 mod client;
 mod expiry;
 mod limits;
