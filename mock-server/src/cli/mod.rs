@@ -21,6 +21,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::Parser;
 use clap::error::ErrorKind;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 pub use options::ServeArgs;
 pub use port::Port;
@@ -104,6 +105,7 @@ fn serve_and_print(args: ServeArgs, stdout: &mut dyn Write) -> Result<()> {
         .as_deref()
         .map(PortsFile::new)
         .transpose()?;
+    take_all_files();
     let server = MockServer::start(config).map_err(explain)?;
     let addresses = server.addresses();
     if let Some(file) = &ports_file {
@@ -120,6 +122,17 @@ fn serve_and_print(args: ServeArgs, stdout: &mut dyn Write) -> Result<()> {
         stdout.flush()?;
     }
     Ok(())
+}
+
+/// Every connection is an open file: raises the limit of this process as far as it may go.
+fn take_all_files() {
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit {
+        current: limit.maximum,
+        ..limit
+    };
+    // Where it is refused, the server starts all the same and says so when files run out.
+    let _ = setrlimit(Resource::Nofile, raised);
 }
 
 /// The addresses by the names that scripts know them by.

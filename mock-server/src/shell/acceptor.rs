@@ -130,18 +130,24 @@ async fn accept(socket: TcpListener, listener: Listener, turn: Rc<Turn>) {
             return;
         }
     };
-    poll_fn(|context| -> Poll<()> {
+    let mut failing = false;
+    poll_fn(move |context| -> Poll<()> {
         loop {
             let Ok(mut guard) = ready!(socket.poll_read_ready(context)) else {
                 return Poll::Ready(());
             };
             match socket.get_ref().accept() {
-                Ok((stream, peer)) => turn.deal(stream, peer, listener),
+                Ok((stream, peer)) => {
+                    failing = false;
+                    turn.deal(stream, peer, listener);
+                }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => guard.clear_ready(),
                 Err(error) => {
                     // Out of descriptors, or a client that gave up: the others must not suffer,
                     // and the accept loop must not spin. The thread does nothing but accept.
-                    tracing::warn!(%error, "accept failed");
+                    if !std::mem::replace(&mut failing, true) {
+                        tracing::warn!(%error, "connections wait: accept fails");
+                    }
                     thread::sleep(Duration::from_millis(10));
                 }
             }

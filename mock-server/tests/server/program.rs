@@ -18,8 +18,18 @@ struct Server {
 
 impl Server {
     fn start(args: &[&str]) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_kvlab-server"))
-            .args(args)
+        Self::spawn(Command::new(env!("CARGO_BIN_EXE_kvlab-server")).args(args))
+    }
+
+    /// A server whose shell allows it this many open files, unless it asks for more.
+    fn start_with_few_files(files: u32, args: &[&str]) -> Self {
+        let script = format!("ulimit -S -n {files}; exec \"$0\" \"$@\"");
+        let shell = ["-c", &script, env!("CARGO_BIN_EXE_kvlab-server")];
+        Self::spawn(Command::new("sh").args(shell).args(args))
+    }
+
+    fn spawn(command: &mut Command) -> Self {
+        let mut child = command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -293,4 +303,15 @@ fn a_closed_stdout_ends_it_quietly() {
     server.stdout = None;
     server.signal(Signal::TERM);
     assert_eq!(server.end(), (Some(0), String::new(), String::new()));
+}
+
+#[test]
+fn more_clients_are_served_than_the_soft_limit_of_files_allows() {
+    let mut server =
+        Server::start_with_few_files(64, &["--redis-port", "0", "--aerospike-port", "off"]);
+    let address = server.listening("redis");
+    let mut clients: Vec<Client> = (0..150).map(|_| Client::connect(address)).collect();
+    for client in &mut clients {
+        assert_eq!(client.ask("PING"), "+PONG");
+    }
 }
