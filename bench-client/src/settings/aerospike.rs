@@ -21,10 +21,6 @@ pub struct AerospikeTarget {
     pub send_key: bool,
     /// Time to live of written records, in seconds, as on the wire (0 = namespace default).
     pub ttl: u32,
-    /// User for the security login; only with a password.
-    pub user: Option<String>,
-    /// Password; `None` sends no login.
-    pub password: Option<String>,
     /// Time between two tends of the cluster.
     pub tend_interval: Duration,
     /// When and how often an operation is tried again.
@@ -88,8 +84,6 @@ impl AerospikeTarget {
             bin: "b".to_owned(),
             send_key: false,
             ttl: 0,
-            user: None,
-            password: None,
             tend_interval: Duration::from_secs(1),
             retries: Retries::default(),
             operations,

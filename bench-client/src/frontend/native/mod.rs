@@ -69,7 +69,7 @@ impl BenchArgs {
 }
 
 const URL_HELP: &str = "Server: redis://[user:password@]host[:port][/database] or \
-                        aerospike://[user:password@]host[:port][/namespace[/set]]";
+                        aerospike://host[:port][/namespace[/set]]";
 
 #[cfg(test)]
 mod tests;

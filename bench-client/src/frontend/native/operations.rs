@@ -98,8 +98,6 @@ impl OperationArgs {
                 self.refuse("redis://", self.redis_only())?;
                 let mut target = AerospikeTarget::new(addresses.first, namespace, set, 0, 0);
                 target.seeds = addresses.all();
-                target.user.clone_from(&url.user);
-                target.password.clone_from(&url.password);
                 target.operations = self.aerospike_operations()?;
                 if let Some(bin) = &self.bin {
                     target.bin = bin_name(bin)?;
