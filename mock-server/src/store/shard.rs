@@ -201,8 +201,11 @@ impl<V> Keyspace<V> {
     }
 
     fn release(&self, slot: u32) {
+        // Counted down last: a count of 0 then means that no slot is taken or about to be freed, on
+        // which `clear` relies when another worker removes a key beside it.
+        let mut index = self.index();
+        index.release(slot);
         self.live.fetch_sub(1, Ordering::Relaxed);
-        self.index().release(slot);
     }
 
     fn index(&self) -> MutexGuard<'_, SlotIndex> {
