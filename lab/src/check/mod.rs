@@ -8,6 +8,7 @@ mod exactness;
 mod latency;
 mod recorder;
 mod rows;
+pub mod score;
 mod timetable;
 mod validity;
 
