@@ -93,7 +93,7 @@ fn floor_run(
     settings.warmup = FLOOR_WARM_UP;
     let mut config = config.clone();
     config.latency = LatencyRules::default();
-    config.freeze = None;
+    config.freezes = Vec::new();
     Ok(run(config, settings, control)?.joined.pairs)
 }
 
