@@ -11,4 +11,5 @@ mod planted;
 mod real_runs;
 mod scenario_files;
 mod support;
+mod sweeps;
 mod virtual_runs;
