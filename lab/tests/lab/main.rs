@@ -6,6 +6,7 @@
 )]
 
 mod command_line;
+mod compare_and_merge;
 mod explore;
 mod planted;
 mod real_runs;
