@@ -10,6 +10,7 @@ pub mod noise;
 pub mod report;
 pub mod runner;
 pub mod scenario;
+pub mod statistics;
 pub mod truth;
 pub mod verdict;
 
