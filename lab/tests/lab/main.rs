@@ -5,7 +5,9 @@
     reason = "helpers of tests, where a panic is the message"
 )]
 
+mod bias;
 mod command_line;
+mod compare_and_merge;
 mod explore;
 mod planted;
 mod real_runs;
