@@ -59,6 +59,16 @@ impl ServerConfig {
     /// More workers are refused.
     pub const MAX_WORKERS: usize = 256;
 
+    /// The same server without anything that delays or ends: no latency, no freezes.
+    #[must_use]
+    pub fn without_delays(self) -> Self {
+        Self {
+            latency: LatencyRules::default(),
+            freezes: Vec::new(),
+            ..self
+        }
+    }
+
     /// Checks what types alone do not: counts and names.
     ///
     /// # Errors
