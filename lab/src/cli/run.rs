@@ -2,14 +2,14 @@
 
 use std::fs;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::Args;
 use kvlab_bench_client::frontend::{ExitStatus, SignalWatch};
 use kvlab_bench_client::{Control, RunError};
 
-use crate::report::{Report, json, text};
+use crate::report::{Report, html, json, text};
 use crate::runner::PartError;
 use crate::runner::suite::{self, Clock, Progress};
 use crate::scenario::Scenario;
@@ -33,6 +33,10 @@ pub struct RunArgs {
     /// Write the report as JSON to FILE; - is stdout, and the text then goes to stderr
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
+
+    /// Write the report as one self-contained HTML page to FILE
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
 
     /// Say nothing while it runs
     #[arg(long, short)]
@@ -136,6 +140,9 @@ fn write(
         let gap = if place > 0 { "\n" } else { "" };
         unless_closed(write!(for_people, "{gap}{}", text::render(report)))?;
     }
+    if let Some(file) = &args.html {
+        save(file, &html::render(reports))?;
+    }
     let Some(file) = &args.json else {
         return Ok(());
     };
@@ -143,6 +150,10 @@ fn write(
     if to_stdout {
         return Ok(unless_closed(out.write_all(document.as_bytes()))?);
     }
+    save(file, &document)
+}
+
+fn save(file: &Path, document: &str) -> anyhow::Result<()> {
     fs::write(file, document).with_context(|| format!("cannot write {}", file.display()))
 }
 
