@@ -9,6 +9,7 @@ use clap::Args;
 use kvlab_bench_client::frontend::{ExitStatus, SignalWatch};
 use kvlab_bench_client::{Control, RunError};
 
+use crate::report::junit::{self, Broken};
 use crate::report::{Report, html, json, text};
 use crate::runner::PartError;
 use crate::runner::suite::{self, Clock, Progress};
@@ -37,6 +38,10 @@ pub struct RunArgs {
     /// Write the report as one self-contained HTML page to FILE
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
+
+    /// Write the report as JUnit XML to FILE, for continuous integration
+    #[arg(long, value_name = "FILE")]
+    pub junit: Option<PathBuf>,
 
     /// Say nothing while it runs
     #[arg(long, short)]
@@ -68,6 +73,7 @@ pub fn run(args: &RunArgs, out: &mut dyn Write, err: &mut dyn Write) -> ExitStat
     };
     let mut reports = Vec::with_capacity(scenarios.len());
     let mut cut_short = None;
+    let mut broken = None;
     for scenario in &scenarios {
         let result = if args.quiet {
             suite::run(scenario, clock, &control, &mut suite::Quiet)
@@ -79,6 +85,8 @@ pub fn run(args: &RunArgs, out: &mut dyn Write, err: &mut dyn Write) -> ExitStat
             Err(error) => {
                 let _ = writeln!(err, "error: scenario {}, {error}", scenario.name);
                 cut_short = Some(status_of(&error.source));
+                let scenario = scenario.name.clone();
+                broken = Some(Broken { scenario, error });
                 break;
             }
         }
@@ -89,7 +97,7 @@ pub fn run(args: &RunArgs, out: &mut dyn Write, err: &mut dyn Write) -> ExitStat
         }
     }
     // What was measured before an error or an interruption is reported all the same.
-    if let Err(error) = write(args, &reports, out, err) {
+    if let Err(error) = write(args, &reports, broken.as_ref(), out, err) {
         let _ = writeln!(err, "error: {error:#}");
         return ExitStatus::Failed;
     }
@@ -128,6 +136,7 @@ fn scenarios(args: &RunArgs) -> Result<Vec<Scenario>, crate::scenario::ScenarioE
 fn write(
     args: &RunArgs,
     reports: &[Report],
+    broken: Option<&Broken>,
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> anyhow::Result<()> {
@@ -142,6 +151,13 @@ fn write(
     }
     if let Some(file) = &args.html {
         save(file, &html::render(reports))?;
+    }
+    if let Some(file) = &args.junit {
+        let document = junit::render(reports, broken);
+        save(
+            file,
+            &document.context("cannot render the report as JUnit XML")?,
+        )?;
     }
     let Some(file) = &args.json else {
         return Ok(());

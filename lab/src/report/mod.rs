@@ -1,11 +1,12 @@
 //! What a scenario came to, and its forms: text for people ([`text`]), a page with curves ([`html`]),
-//! JSON for programs ([`json`]).
+//! JSON for programs ([`json`]), JUnit XML for continuous integration ([`junit`]).
 //!
 //! The report of a virtual run holds nothing of the machine or the moment, so that two runs of the
 //! same scenario print the same bytes.
 
 pub mod html;
 pub mod json;
+pub mod junit;
 pub mod series;
 pub mod text;
 

@@ -95,27 +95,31 @@ pub(super) fn over_time(series: &Series, open: bool, id: &str) -> Option<Chart> 
     } else {
         "service time"
     };
-    let kinds: [(&str, fn(&Point) -> u64, Look, Look); 3] = [
-        (
-            "max",
-            |point| point.max_ns,
-            Look::TruthOfSecond,
-            Look::Second,
-        ),
-        ("p99", |point| point.p99_ns, Look::TruthOfThird, Look::Third),
-        ("p50", |point| point.p50_ns, Look::TruthOfFirst, Look::First),
+    let kinds = [
+        ("max", Look::TruthOfSecond, Look::Second),
+        ("p99", Look::TruthOfThird, Look::Third),
+        ("p50", Look::TruthOfFirst, Look::First),
     ];
     let mut curves = Vec::new();
-    for (name, of, below, above) in kinds {
-        let values =
-            |points: &[Option<Point>]| points.iter().map(|point| point.as_ref().map(of)).collect();
+    for (kind, below, above) in kinds {
+        let value = |point: &Point| match kind {
+            "max" => point.max_ns,
+            "p99" => point.p99_ns,
+            _ => point.p50_ns,
+        };
+        let values = |points: &[Option<Point>]| {
+            points
+                .iter()
+                .map(|point| point.as_ref().map(value))
+                .collect()
+        };
         curves.push(Curve {
-            name: format!("{name}, truth"),
+            name: format!("{kind}, truth"),
             look: below,
             values: values(&over_time.truth),
         });
         curves.push(Curve {
-            name: format!("{name}, client"),
+            name: format!("{kind}, client"),
             look: above,
             values: values(&over_time.client),
         });
