@@ -1,15 +1,20 @@
-//! What a scenario came to, and its forms: text for people ([`text`]), JSON for programs ([`json`]).
+//! What a scenario came to, and its forms: text for people ([`text`]), a page with curves ([`html`]),
+//! JSON for programs ([`json`]), JUnit XML for continuous integration ([`junit`]).
 //!
 //! The report of a virtual run holds nothing of the machine or the moment, so that two runs of the
 //! same scenario print the same bytes.
 
+pub mod html;
 pub mod json;
+pub mod junit;
+pub mod series;
 pub mod text;
 
 use kvlab_bench_client::record::Notice;
 use kvlab_bench_client::settings::{Arrivals, Load, PipelineMode, Settings, Target};
 use serde::Serialize;
 
+use self::series::Series;
 use crate::check::Judgement;
 use crate::noise::Machine;
 use crate::runner::{Evidence, Tier};
@@ -59,6 +64,10 @@ pub struct PartReport {
     pub rate_per_second: f64,
     /// What the client itself says one must know.
     pub notices: Vec<String>,
+    /// From the first request of the measured part to the last reply, in nanoseconds.
+    pub elapsed_ns: u64,
+    /// The curves.
+    pub series: Series,
 }
 
 /// What a client did, in words that name the experiment.
@@ -134,6 +143,8 @@ impl PartReport {
             sequence_hash: evidence.summary.sequence_hash,
             rate_per_second: evidence.summary.rate(),
             notices: evidence.summary.notices.iter().map(notice).collect(),
+            elapsed_ns: u64::try_from(evidence.summary.elapsed().as_nanos()).unwrap_or(u64::MAX),
+            series: Series::new(evidence),
         }
     }
 }
