@@ -73,9 +73,10 @@ impl Freezes {
         }
     }
 
-    /// All freezes that touch the time from `from` to before `to`, by their beginnings.
+    /// All freezes that touch the time from `from` to before `to`, by their beginnings; `None` when
+    /// there are more than `most`.
     #[must_use]
-    pub fn between(&self, from: u64, to: u64) -> Vec<Frozen> {
+    pub fn between(&self, from: u64, to: u64, most: usize) -> Option<Vec<Frozen>> {
         let mut found = Vec::new();
         for freeze in &self.all {
             let first = self.started.saturating_add(freeze.when.first_ns);
@@ -95,10 +96,13 @@ impl Freezes {
                 if frozen.end > from {
                     found.push(frozen);
                 }
+                if found.len() > most {
+                    return None;
+                }
             }
         }
         found.sort_unstable();
-        found
+        Some(found)
     }
 
     /// The freeze of this rule that `moment` lies in.
@@ -351,7 +355,7 @@ mod tests {
             connection,
         };
         assert_eq!(
-            freezes.between(1_039, 1_131),
+            freezes.between(1_039, 1_131, 4).unwrap(),
             [
                 frozen(1_030, 1_040, None),
                 frozen(1_038, 1_050, None),
@@ -359,8 +363,9 @@ mod tests {
                 frozen(1_130, 1_140, None),
             ]
         );
-        assert_eq!(freezes.between(1_060, 1_130), []);
-        assert_eq!(freezes.between(1_040, 1_046).len(), 2);
+        assert_eq!(freezes.between(1_039, 1_131, 3), None);
+        assert_eq!(freezes.between(1_060, 1_130, 9).unwrap(), []);
+        assert_eq!(freezes.between(1_040, 1_046, 9).unwrap().len(), 2);
     }
 
     #[test]
