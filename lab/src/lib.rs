@@ -3,6 +3,7 @@
 
 pub mod check;
 pub mod cli;
+pub mod environment;
 mod exit;
 pub mod noise;
 pub mod report;

@@ -131,6 +131,8 @@ pub struct Limits {
     /// At the 99.9th percentile.
     #[serde(rename = "p99.9")]
     pub p99_9: Option<Limit>,
+    /// Of the mean.
+    pub mean: Option<Limit>,
 }
 
 impl Limits {
@@ -157,6 +159,13 @@ pub struct Expect {
     pub response: Limits,
     /// The true sojourn against the law that was to be injected; by default not judged.
     pub sojourn: Limits,
+    /// The service time up to the kernel's receive stamp against the true sojourn.
+    pub network: Limits,
+    /// The client's time minus the server's, request by request: at p50 what it may lie above the
+    /// floor, else what it may be.
+    pub pair: Limits,
+    /// The mean distance between reported and true times, less the floor.
+    pub w1: Option<Limit>,
     /// Requests that may fail: errors, time-outs, lost and never sent ones together.
     pub failed: u64,
 }
@@ -183,6 +192,20 @@ pub fn default_response(q: Quantile) -> Option<Tolerance> {
         Quantile::P99 | Quantile::P99_9 => Some(Tolerance::new(250, 3.0)),
         _ => None,
     }
+}
+
+/// The default tolerance of a mean. How far the floor moved and its mean lies above its median is
+/// added.
+#[must_use]
+pub fn default_mean() -> Tolerance {
+    Tolerance::new(50, 3.0)
+}
+
+/// The default tolerance of the service time up to the kernel's stamp, which holds the way to the
+/// server and nothing of the client's own waiting.
+#[must_use]
+pub fn default_network(q: Quantile) -> Option<Tolerance> {
+    (q == Quantile::P50).then(|| Tolerance::new(60, 0.0))
 }
 
 #[cfg(test)]
