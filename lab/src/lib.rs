@@ -3,8 +3,10 @@
 
 pub mod check;
 pub mod cli;
+pub mod compare;
 pub mod environment;
 mod exit;
+pub mod merge;
 pub mod noise;
 pub mod report;
 pub mod runner;

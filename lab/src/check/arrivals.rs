@@ -3,21 +3,22 @@
 use kvlab_bench_client::record::{ClientRow, Outcome, RowKind};
 use kvlab_bench_client::settings::{Arrivals, Load};
 
-use super::score::{Aspect, Score, ScoreName, Unit};
+use super::score::{Aspect, Score, ScoreName, Unit, precise};
 use super::timetable::{derived_moments, intended_moments};
 use super::validity::Validity;
 use crate::runner::{Evidence, Tier};
+use crate::scenario::{Expect, Limit, Threshold};
 use crate::statistics::anderson_darling as ad;
 use crate::truth::Sorted;
 use crate::truth::arrivals::mean_gap_ns;
 use crate::verdict::Verdict;
 
 /// The scores of the timetable; none for a closed loop.
-pub(super) fn scores(evidence: &Evidence, validity: &Validity) -> Vec<Score> {
+pub(super) fn scores(evidence: &Evidence, expect: &Expect, validity: &Validity) -> Vec<Score> {
     let Load::Open { rate, arrivals } = evidence.settings.load else {
         return Vec::new();
     };
-    let mut scores = vec![lag(evidence, validity)];
+    let mut scores = vec![lag(evidence, expect, validity)];
     let (Some(intended), Some(sent)) = (intended_moments(evidence), sends(evidence)) else {
         let why = "some requests were never handed to a connection";
         for (name, unit) in [
@@ -28,13 +29,12 @@ pub(super) fn scores(evidence: &Evidence, validity: &Validity) -> Vec<Score> {
         }
         return scores;
     };
-    let slots = validity.waited_for_slots();
-    scores.extend(rate_errors(&intended, &sent, evidence, validity, slots));
+    scores.extend(rate_errors((&intended, &sent), evidence, expect, validity));
     // The gaps of all threads together: a sum of independent Poisson streams is one.
     let mean = mean_gap_ns(rate);
     match arrivals {
         Arrivals::Poisson => {
-            scores.push(poisson(&intended, evidence, mean));
+            scores.push(poisson(&intended, evidence, expect, mean));
             scores.push(
                 anderson(&sent, evidence, mean, Aspect::Sent)
                     .because("shown: a send may be late, which the law does not know"),
@@ -52,13 +52,17 @@ pub(super) fn scores(evidence: &Evidence, validity: &Validity) -> Vec<Score> {
 }
 
 /// 99th percentile of send - intended.
-fn lag(evidence: &Evidence, validity: &Validity) -> Score {
+fn lag(evidence: &Evidence, expect: &Expect, validity: &Validity) -> Score {
     let p99 = validity.lag.map_or(0, |lag| lag.p99_ns);
     let score = Score::new(ScoreName::LagP99, Unit::Nanoseconds).value(precise(p99));
-    let limit = if evidence.tier == Tier::Real {
-        LAG_LIMIT_NS
-    } else {
-        0
+    let limit = match (evidence.tier, expect.lag_p99) {
+        (Tier::Virtual { .. }, _) => 0,
+        (Tier::Real, None) => LAG_LIMIT_NS,
+        (Tier::Real, Some(Limit::Unjudged)) => return score.because("not judged here"),
+        // What the scenario gives is judged as it stands.
+        (Tier::Real, Some(Limit::Within(tolerance))) => {
+            return score.within(precise(tolerance.of_ns(0)));
+        }
     };
     if p99 > limit && validity.one_in_a_hundred_waited() {
         return score.because("not judged: requests waited for a free slot");
@@ -82,11 +86,10 @@ fn lag(evidence: &Evidence, validity: &Validity) -> Score {
 
 /// The rate over the run and in the worst window, against the timetable's own count.
 fn rate_errors(
-    intended: &[u64],
-    sent: &[u64],
+    (intended, sent): (&[u64], &[u64]),
     evidence: &Evidence,
+    expect: &Expect,
     validity: &Validity,
-    slots: bool,
 ) -> [Score; 2] {
     let start = evidence.summary.started.as_nanos();
     let run = Score::new(ScoreName::RateErr, Unit::Share).of(Aspect::Run);
@@ -98,7 +101,7 @@ fn rate_errors(
         return [run, window].map(|score| score.because("too few requests"));
     };
     let (run, window) = (run.value(whole.error), window.value(worst.error));
-    if slots {
+    if validity.waited_for_slots() {
         let why = "not judged: requests waited for a free slot";
         return [run, window].map(|score| score.because(why));
     }
@@ -106,9 +109,15 @@ fn rate_errors(
     // at the end of the run makes it longer.
     let latest = validity.lateness.map_or(0, |lateness| lateness.max_ns);
     let moved = u128::from(latest) * u128::from(worst.wanted) / u128::from(WINDOW_NS) + 1;
+    let judge = |score: Score, limit: Option<Limit>, usual, is_explained| match limit {
+        None => unless(score.within(usual), is_explained),
+        Some(Limit::Unjudged) => score.because("not judged here"),
+        Some(Limit::Within(tolerance)) => score.within(tolerance.share),
+    };
+    let moved = u128::from(worst.off) <= moved;
     [
-        unless(run.within(whole.limit), whole.off <= latest),
-        unless(window.within(worst.limit), u128::from(worst.off) <= moved),
+        judge(run, expect.rate, whole.limit, whole.off <= latest),
+        judge(window, expect.rate_window, worst.limit, moved),
     ]
 }
 
@@ -176,8 +185,13 @@ fn worst_window(intended: &[u64], sent: &[u64], start: u64) -> Option<Rate> {
     worst
 }
 
-fn poisson(intended: &[u64], evidence: &Evidence, mean: f64) -> Score {
+fn poisson(intended: &[u64], evidence: &Evidence, expect: &Expect, mean: f64) -> Score {
     let score = anderson(intended, evidence, mean, Aspect::Intended);
+    match expect.arrival {
+        None => {}
+        Some(Threshold::Unjudged) => return score.because("not judged here"),
+        Some(Threshold::Below(limit)) => return score.within(limit),
+    }
     // One of a hundred honest runs lies above the limit of 1 %; only what never happens fails one.
     if score
         .value
@@ -235,14 +249,6 @@ fn sends(evidence: &Evidence) -> Option<Vec<u64>> {
     }
     sent.sort_unstable();
     (sent.len() as u64 == evidence.summary.due).then_some(sent)
-}
-
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "times and counts are far below 2^53"
-)]
-fn precise(number: u64) -> f64 {
-    number as f64
 }
 
 const WINDOW_NS: u64 = 100_000_000;

@@ -138,7 +138,7 @@ fn network(basis: &Basis<'_>, injected: &Injected) -> Option<Figure> {
     };
     let comparison = Comparison {
         tier: basis.evidence.tier,
-        limits: &basis.expect.network,
+        limits: &basis.expect.kernel,
         truth: &truth,
         raw: &raw,
         histogram: basis.whole(|| basis.evidence.summary.tally.network()),

@@ -80,7 +80,7 @@ pub fn judge(evidence: &Evidence, expect: &Expect, floor: Option<&Floor>) -> Jud
     let scores = scores::scores(&basis, &figures, &accounting, &validity);
     findings.extend(scores::findings(&scores));
     if evidence.tier == Tier::Real {
-        findings.extend(validity.findings());
+        findings.extend(validity.findings(expect));
     }
     Judgement {
         verdict: overall(&findings),

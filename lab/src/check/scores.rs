@@ -1,15 +1,15 @@
 //! Puts the scores of a run together: `docs/accuracy.md` has the definition of each.
 
-use kvlab_bench_client::record::{LATENCY_MAX_NS, Latency};
+use kvlab_bench_client::record::Latency;
 
 use super::figures::{Basis, mean_spread, reported, sojourn};
 use super::latency::{Figure, FigureKind, TruthSource};
-use super::score::{Aspect, Score, ScoreName, Unit};
+use super::score::{Aspect, Score, ScoreName, Unit, precise};
 use super::timetable::Timetable;
 use super::validity::Validity;
 use super::{Accounting, arrivals};
 use crate::noise::Floor;
-use crate::runner::{Evidence, Tier};
+use crate::runner::Tier;
 use crate::scenario::{Limit, Tolerance};
 use crate::statistics::wasserstein::{distance, of_histogram, of_sorted};
 use crate::truth::exact::Z_95;
@@ -25,12 +25,12 @@ pub(super) fn scores(
 ) -> Vec<Score> {
     let evidence = basis.evidence;
     let mut scores: Vec<Score> = figures.iter().flat_map(of_figure).collect();
-    scores.push(omission(evidence, accounting));
+    scores.push(omission(basis, accounting));
     scores.extend(pair_errors(basis));
     scores.extend(wasserstein(basis));
-    scores.extend(arrivals::scores(evidence, validity));
-    scores.extend(validity.injection_scores());
-    scores.extend(clamp(evidence));
+    scores.extend(arrivals::scores(evidence, basis.expect, validity));
+    scores.extend(validity.injection_scores(&basis.expect.injection));
+    scores.extend(clamp(basis));
     scores
 }
 
@@ -120,8 +120,8 @@ fn of_figure(figure: &Figure) -> Vec<Score> {
 }
 
 /// 1 - recorded / due: every request ends in a latency or in a class of its own.
-fn omission(evidence: &Evidence, accounting: &Accounting) -> Score {
-    let tally = &evidence.summary.tally;
+fn omission(basis: &Basis<'_>, accounting: &Accounting) -> Score {
+    let tally = &basis.evidence.summary.tally;
     let failed: u64 = tally.classes.iter().map(|class| class.failed.count()).sum();
     let unanswered = accounting.timeouts + accounting.lost + accounting.not_sent;
     let recorded = tally.service().count() + failed + unanswered;
@@ -129,9 +129,12 @@ fn omission(evidence: &Evidence, accounting: &Accounting) -> Score {
     if accounting.due == 0 {
         return score.because("nothing was due");
     }
-    score
-        .value(1.0 - precise(recorded) / precise(accounting.due))
-        .within(0.0)
+    let score = score.value(1.0 - precise(recorded) / precise(accounting.due));
+    match basis.expect.omission {
+        None => score.within(0.0),
+        Some(Limit::Unjudged) => score.because("not judged here"),
+        Some(Limit::Within(tolerance)) => score.within(tolerance.share),
+    }
 }
 
 /// Client's time minus server's, request by request.
@@ -255,30 +258,25 @@ fn distance_score(
 }
 
 /// What the client's histogram can hold, and what it could not.
-fn clamp(evidence: &Evidence) -> [Score; 2] {
+fn clamp(basis: &Basis<'_>) -> [Score; 2] {
     let largest = Latency::default().histogram().high();
-    let saturated = evidence.summary.tally.clamped();
-    let clamp = Score::new(ScoreName::Clamp, Unit::Nanoseconds).value(precise(largest));
-    let clamp = Score {
-        limit: Some(precise(HOUR_NS)),
-        verdict: Some(Verdict::from_holds(
-            largest >= HOUR_NS && LATENCY_MAX_NS >= HOUR_NS,
-        )),
-        ..clamp
+    let least = match basis.expect.clamp {
+        None => Some(HOUR_NS),
+        Some(Limit::Unjudged) => None,
+        Some(Limit::Within(tolerance)) => Some(tolerance.of_ns(0)),
     };
-    let saturated = Score::new(ScoreName::Clamp, Unit::Number)
-        .of(Aspect::Saturated)
-        .value(precise(saturated))
-        .within(0.0);
-    [clamp, saturated]
-}
-
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "times and counts are far below 2^53"
-)]
-fn precise(number: u64) -> f64 {
-    number as f64
+    let saturated = basis.evidence.summary.tally.clamped();
+    [
+        Score {
+            limit: least.map(precise),
+            verdict: least.map(|least| Verdict::from_holds(largest >= least)),
+            ..Score::new(ScoreName::Clamp, Unit::Nanoseconds).value(precise(largest))
+        },
+        Score::new(ScoreName::Clamp, Unit::Number)
+            .of(Aspect::Saturated)
+            .value(precise(saturated))
+            .within(0.0),
+    ]
 }
 
 #[expect(clippy::cast_precision_loss, reason = "errors are far below 2^53 ns")]

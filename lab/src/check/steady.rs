@@ -12,6 +12,7 @@ use kvlab_bench_client::record::RowKind;
 use kvlab_timing::Stamp;
 use serde::Serialize;
 
+use super::score::precise;
 use crate::runner::{Evidence, Tier};
 use crate::statistics::mser::{self, Truncation};
 use crate::truth::join::is_timed;
@@ -104,11 +105,6 @@ fn cut_ns(found: Truncation) -> u64 {
     } else {
         0
     }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "times are far below 2^53 ns")]
-fn precise(ns: u64) -> f64 {
-    ns as f64
 }
 
 /// The requests that are judged.

@@ -3,9 +3,10 @@
 use kvlab_bench_client::record::Latency;
 use serde::Serialize;
 
-use super::score::{Score, ScoreName, Unit};
+use super::score::{Score, ScoreName, Unit, precise};
 use crate::noise::{self, Floor};
 use crate::runner::{Evidence, Tier};
+use crate::scenario::{Expect, Limit, Limits};
 use crate::truth::{Quantile, Sorted};
 use crate::verdict::{Finding, Verdict};
 
@@ -184,9 +185,9 @@ impl Validity {
     }
 
     /// The injection error at its quantiles, before the write.
-    pub(super) fn injection_scores(&self) -> Vec<Score> {
+    pub(super) fn injection_scores(&self, limits: &Limits) -> Vec<Score> {
         let error = &self.injection_error;
-        let (p50, p90, p99) = self.injection_limits();
+        let (p50, p90, p99) = self.injection_limits(limits);
         [
             (Quantile::P50, error.p50_ns, p50),
             (Quantile::P90, error.p90_ns, p90),
@@ -219,21 +220,27 @@ impl Validity {
         .to_vec()
     }
 
-    /// Limits of the injection error. In a closed loop all slots may be due together.
-    fn injection_limits(&self) -> (u64, u64, u64) {
+    /// Limits of the injection error: those of the scenario, or the usual ones. In a closed loop all
+    /// slots may be due together.
+    fn injection_limits(&self, limits: &Limits) -> (u64, u64, u64) {
+        let at = |q, usual| match limits.at(q) {
+            None => usual,
+            Some(Limit::Unjudged) => u64::MAX,
+            Some(Limit::Within(tolerance)) => tolerance.of_ns(0),
+        };
         let (p50, p90, p99) = INJECTION;
         (
-            p50 + self.burst_ns / 2,
-            p90 + self.burst_ns,
-            p99 + self.burst_ns,
+            at(Quantile::P50, p50 + self.burst_ns / 2),
+            at(Quantile::P90, p90 + self.burst_ns),
+            at(Quantile::P99, p99 + self.burst_ns),
         )
     }
 
     /// The signs by which a run is void.
-    pub(super) fn findings(&self) -> Vec<Finding> {
+    pub(super) fn findings(&self, expect: &Expect) -> Vec<Finding> {
         let mut findings = Vec::new();
         if self.injects {
-            let limits = self.injection_limits();
+            let limits = self.injection_limits(&expect.injection);
             let error = &self.injection_error;
             findings.push(limited("injection", "injection error", error, &limits));
         }
@@ -302,11 +309,6 @@ fn limited(name: &'static str, what: &str, found: &Spread, limits: &(u64, u64, u
         .map(|(q, found, limit)| format!("{q} {} of {} us", micros(*found), micros(*limit)))
         .collect();
     Finding::validity(name, holds, format!("{what}: {}", list.join(", ")))
-}
-
-#[expect(clippy::cast_precision_loss, reason = "times are far below 2^53 ns")]
-fn precise(ns: u64) -> f64 {
-    ns as f64
 }
 
 /// Microseconds with one decimal.
