@@ -116,7 +116,7 @@ mod tests {
             (ONE_PERCENT, 0.99),
         ] {
             let found = probability_below(a2);
-            assert!((found - probability).abs() < 2e-4, "{a2}: {found}");
+            assert!((found - probability).abs() < 3e-4, "{a2}: {found}");
         }
         assert!(probability_below(NEVER) > 0.99999 && probability_below(0.0) == 0.0);
     }
