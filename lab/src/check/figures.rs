@@ -45,7 +45,7 @@ fn service(basis: &Basis<'_>, injected: &Injected) -> Figure {
         Tier::Virtual { leg_ns } => 2 * leg_ns,
     };
     // Requests that met a freeze hide the machine's tail: it begins at a lower quantile.
-    let frozen = if basis.evidence.server.freezes().is_some() {
+    let frozen = if !basis.evidence.server.freezes.is_empty() {
         carried_share(&truth)
     } else {
         0.0

@@ -140,7 +140,7 @@ fn omission(basis: &Basis<'_>, accounting: &Accounting) -> Score {
 /// Client's time minus server's, request by request.
 fn pair_errors(basis: &Basis<'_>) -> Vec<Score> {
     let (evidence, floor) = (basis.evidence, basis.floor);
-    let errors = reported(basis.sample, |pair| crate::noise::difference(pair));
+    let errors = reported(basis.sample, crate::noise::difference);
     [Quantile::P50, Quantile::P99]
         .map(|q| {
             let score = Score::new(ScoreName::PairErr, Unit::Nanoseconds).at(q);

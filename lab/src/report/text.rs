@@ -257,7 +257,7 @@ fn write_warm_up(warm_up: &WarmUp, out: &mut String) -> fmt::Result {
     writeln!(out)
 }
 
-fn describe(load: &LoadReport) -> String {
+pub(super) fn describe(load: &LoadReport) -> String {
     let model = match (load.rate_per_second, load.arrivals) {
         (Some(rate), Some(arrivals)) => {
             format!("open loop, {rate} per second, {arrivals} arrivals")

@@ -122,6 +122,10 @@ mod tests {
     }
 
     /// Gaps at the middle of equal shares of the exponential law.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "rounded down to whole units"
+    )]
     fn ideal(count: u64, mean: f64) -> Sorted {
         (0..count)
             .map(|i| {
