@@ -3,11 +3,14 @@
 
 pub mod check;
 pub mod cli;
+pub mod compare;
 mod exit;
+pub mod merge;
 pub mod noise;
 pub mod report;
 pub mod runner;
 pub mod scenario;
+pub mod statistics;
 pub mod truth;
 pub mod verdict;
 

@@ -1,5 +1,6 @@
 //! Running one part of a scenario and collecting what both sides recorded.
 
+pub mod client;
 pub mod real;
 pub mod suite;
 pub mod virtual_time;
@@ -109,7 +110,7 @@ pub struct ServerFacts {
     /// The delays it was to inject.
     pub latency: LatencyRules,
     /// Its freezes.
-    pub freeze: Option<Freeze>,
+    pub freezes: Vec<Freeze>,
 }
 
 impl ServerFacts {
@@ -117,16 +118,14 @@ impl ServerFacts {
         Self {
             started,
             latency: config.latency.clone(),
-            freeze: config.freeze,
+            freezes: config.freezes.clone(),
         }
     }
 
     /// Its freezes as moments.
     #[must_use]
-    pub fn freezes(&self) -> Option<Freezes> {
-        self.freeze
-            .as_ref()
-            .map(|freeze| Freezes::new(self.started, freeze))
+    pub fn freezes(&self) -> Freezes {
+        Freezes::new(self.started, &self.freezes)
     }
 }
 
@@ -154,12 +153,16 @@ pub enum PartError {
     /// The client has no result.
     #[error(transparent)]
     Client(#[from] RunError),
-    /// Nothing is pending and the client is not finished: it waits for something that never comes.
+    /// The client is not finished and its clock never moves again: nothing is pending, or what is
+    /// pending only leads to more of the same moment.
     #[error("the client waits for ever at {at}")]
     Stuck {
         /// The moment.
         at: Stamp,
     },
+    /// The run was stopped from outside.
+    #[error("stopped")]
+    Stopped,
 }
 
 /// Points the client at the server.
