@@ -11,7 +11,8 @@ use clap::Args;
 use kvlab_bench_client::frontend::{ExitStatus, SignalWatch};
 use kvlab_bench_client::{Control, RunError};
 
-use crate::report::{Report, brief, json, text};
+use crate::report::junit::{self, Broken};
+use crate::report::{Report, brief, html, json, text};
 use crate::runner::PartError;
 use crate::runner::parallel::{self, Outcome};
 use crate::runner::suite::{self, Clock, Progress};
@@ -58,6 +59,14 @@ pub struct RunArgs {
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
 
+    /// Write the report as one self-contained HTML page to FILE
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+
+    /// Write the report as JUnit XML to FILE, for continuous integration
+    #[arg(long, value_name = "FILE")]
+    pub junit: Option<PathBuf>,
+
     /// Say nothing while it runs
     #[arg(long, short)]
     pub quiet: bool,
@@ -100,15 +109,17 @@ pub fn run(args: &RunArgs, out: &mut dyn Write, err: &mut dyn Write) -> ExitStat
         run_all(args, &scenarios, &control, &mut Lines(err))
     };
     let mut cut_short = None;
+    let mut broken = None;
     if let Some((scenario, error)) = error {
         let _ = writeln!(err, "error: scenario {scenario}, {error}");
         cut_short = Some(status_of(&error.source));
+        broken = Some(Broken { scenario, error });
     } else if control.is_stopped() {
         let _ = writeln!(err, "interrupted: the report holds what was finished");
         cut_short = Some(ExitStatus::Interrupted);
     }
     // What was measured before an error or an interruption is reported all the same.
-    if let Err(error) = write(args, &reports, out, err) {
+    if let Err(error) = write(args, &reports, broken.as_ref(), out, err) {
         let _ = writeln!(err, "error: {error:#}");
         return ExitStatus::Failed;
     }
@@ -203,6 +214,7 @@ fn list(scenarios: &[Scenario], out: &mut dyn Write) -> ExitStatus {
 fn write(
     args: &RunArgs,
     reports: &[Report],
+    broken: Option<&Broken>,
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> anyhow::Result<()> {
@@ -231,6 +243,16 @@ fn write(
             "\n{scenarios} scenarios, {clients} clients: {worst}"
         ))?;
     }
+    if let Some(file) = &args.html {
+        save(file, &html::render(reports))?;
+    }
+    if let Some(file) = &args.junit {
+        let document = junit::render(reports, broken);
+        save(
+            file,
+            &document.context("cannot render the report as JUnit XML")?,
+        )?;
+    }
     let Some(file) = &args.json else {
         return Ok(());
     };
@@ -238,6 +260,10 @@ fn write(
     if to_stdout {
         return Ok(unless_closed(out.write_all(document.as_bytes()))?);
     }
+    save(file, &document)
+}
+
+fn save(file: &Path, document: &str) -> anyhow::Result<()> {
     fs::write(file, document).with_context(|| format!("cannot write {}", file.display()))
 }
 

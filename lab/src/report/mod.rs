@@ -1,10 +1,14 @@
-//! What a scenario came to, and its forms: text for people ([`text`]), JSON for programs ([`json`]).
+//! What a scenario came to, and its forms: text for people ([`text`]), a page with curves ([`html`]),
+//! JSON for programs ([`json`]), JUnit XML for continuous integration ([`junit`]).
 //!
 //! The report of a virtual run holds nothing of the machine or the moment, so that two runs of the
 //! same scenario print the same bytes.
 
 pub mod brief;
+pub mod html;
 pub mod json;
+pub mod junit;
+pub mod series;
 pub mod text;
 
 use kvlab_bench_client::record::Notice;
@@ -12,6 +16,7 @@ use kvlab_bench_client::settings::{Arrivals, Load, PipelineMode, Settings, Targe
 use kvlab_mock_server::ServerConfig;
 use serde::Serialize;
 
+use self::series::Series;
 use crate::check::Judgement;
 use crate::noise::Machine;
 use crate::runner::{Evidence, Tier};
@@ -33,7 +38,7 @@ pub struct Report {
     pub seed: u64,
     /// The latency rules of the server, as text.
     pub latency: Vec<String>,
-    /// Its freeze, as text.
+    /// Its freezes, as text.
     pub freeze: Option<String>,
     /// The machine; nothing under virtual time.
     pub machine: Option<Machine>,
@@ -64,6 +69,10 @@ pub struct PartReport {
     pub rate_per_second: f64,
     /// What the client itself says one must know.
     pub notices: Vec<String>,
+    /// From the first request of the measured part to the last reply, in nanoseconds.
+    pub elapsed_ns: u64,
+    /// The curves.
+    pub series: Series,
 }
 
 /// What a server was told.
@@ -149,6 +158,8 @@ impl PartReport {
             sequence_hash: evidence.summary.sequence_hash,
             rate_per_second: evidence.summary.rate(),
             notices: evidence.summary.notices.iter().map(notice).collect(),
+            elapsed_ns: u64::try_from(evidence.summary.elapsed().as_nanos()).unwrap_or(u64::MAX),
+            series: Series::new(evidence),
         }
     }
 }
@@ -158,7 +169,10 @@ impl From<&ServerConfig> for ServerReport {
         let rules = config.latency.rules().iter();
         Self {
             latency: rules.map(ToString::to_string).collect(),
-            freeze: config.freeze.map(|freeze| freeze.to_string()),
+            freeze: (!config.freezes.is_empty()).then(|| {
+                let freezes: Vec<String> = config.freezes.iter().map(ToString::to_string).collect();
+                freezes.join("; ")
+            }),
             seed: config.seed,
         }
     }
