@@ -17,7 +17,7 @@ pub(super) fn percentiles(series: &Percentiles, id: &str) -> Option<Chart> {
         .iter()
         .map(|share| Place {
             at: x.place(share.one_in()),
-            in_table: IN_TABLE.contains(&share.label().as_str()),
+            in_table: share.is_usual(),
             label: share.label(),
         })
         .collect();
@@ -56,11 +56,6 @@ pub(super) fn percentiles(series: &Percentiles, id: &str) -> Option<Chart> {
         bands_are: "",
     })
 }
-
-/// The percentiles of the table.
-const IN_TABLE: [&str; 11] = [
-    "min", "p50", "p75", "p90", "p95", "p99", "p99.5", "p99.9", "p99.99", "p99.999", "p99.9999",
-];
 
 fn name(time: Time, open: bool) -> &'static str {
     match time {
