@@ -35,7 +35,7 @@ pub struct Report {
     pub seed: u64,
     /// The latency rules of the server, as text.
     pub latency: Vec<String>,
-    /// Its freeze, as text.
+    /// Its freezes, as text.
     pub freeze: Option<String>,
     /// The machine; nothing under virtual time.
     pub machine: Option<Machine>,
@@ -105,6 +105,7 @@ impl Report {
         parts: Vec<PartReport>,
     ) -> Self {
         let config = &scenario.server.config;
+        let freezes: Vec<String> = config.freezes.iter().map(ToString::to_string).collect();
         Self {
             name: scenario.name.clone(),
             description: scenario.description.clone(),
@@ -116,7 +117,7 @@ impl Report {
                 .iter()
                 .map(ToString::to_string)
                 .collect(),
-            freeze: config.freeze.map(|freeze| freeze.to_string()),
+            freeze: (!freezes.is_empty()).then(|| freezes.join("; ")),
             machine,
             verdict: parts
                 .iter()

@@ -96,7 +96,7 @@ pub struct Stretch {
 /// Intervals at most.
 pub const MOST_INTERVALS: u64 = 240;
 /// Freezes at most; a picture of more would be one band.
-pub const MOST_FREEZES: u64 = 400;
+pub const MOST_FREEZES: usize = 400;
 
 impl Series {
     /// The curves of a run.
@@ -232,24 +232,14 @@ fn interval_ns(length_ns: u64) -> u64 {
 
 /// The freezes that touch the measured part; none where there are more than [`MOST_FREEZES`].
 fn freezes(evidence: &Evidence, begin: u64, length_ns: u64) -> Vec<Stretch> {
-    let Some(freeze) = evidence.server.freeze else {
-        return Vec::new();
-    };
-    let first = evidence.server.started.as_nanos() + freeze.first_ns;
     let end = begin.saturating_add(length_ns);
-    let every = freeze.every_ns.max(1);
-    let number = begin.saturating_sub(first) / every;
-    let count = end.saturating_sub(first) / every + 1;
-    if count.saturating_sub(number) > MOST_FREEZES {
-        return Vec::new();
-    }
-    (number..count)
-        .map(|number| first.saturating_add(number * every))
-        .map(|from| (from, from.saturating_add(freeze.length_ns)))
-        .filter(|(from, to)| *to > begin && *from < end)
-        .map(|(from, to)| Stretch {
-            from_ns: from.saturating_sub(begin),
-            to_ns: to.min(end) - begin,
+    let frozen = evidence.server.freezes().between(begin, end, MOST_FREEZES);
+    frozen
+        .unwrap_or_default()
+        .into_iter()
+        .map(|frozen| Stretch {
+            from_ns: frozen.begin.saturating_sub(begin),
+            to_ns: frozen.end.min(end) - begin,
         })
         .collect()
 }
