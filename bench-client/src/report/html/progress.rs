@@ -1,7 +1,8 @@
 //! How a run went on, in a bounded number of points.
 //!
 //! Intervals are added up in groups before their quantiles are taken: a quantile of a group is that
-//! of all its requests. A group is one interval at first; whenever [`GROUPS_OF_A_SIZE`] groups of a
+//! of all its requests. What ends after the load, in less than half the length of a group, is added to
+//! the last one, for rates and quantiles of a few requests mislead. A group is one interval at first; whenever [`GROUPS_OF_A_SIZE`] groups of a
 //! size are full, the next ones are twice as long, so that a run of a day has a few thousand points.
 
 use kvlab_timing::Stamp;
@@ -52,6 +53,14 @@ impl Progress {
         }
         let base = *self.begin.get_or_insert(interval.begin);
         let begin_ns = interval.begin.saturating_since(base);
+        let end_ns = interval.end.saturating_since(base);
+        if let Some(group) = &self.open {
+            let is_short = 2 * (end_ns - begin_ns) < group.end_ns - group.begin_ns;
+            let is_rest = interval.phase == Phase::Drain && is_short;
+            if group.intervals >= self.size() && !is_rest {
+                self.close();
+            }
+        }
         let group = self.open.get_or_insert_with(|| Group {
             begin_ns,
             end_ns: begin_ns,
@@ -61,14 +70,11 @@ impl Progress {
             latency: Latency::default(),
         });
         let outcomes = interval.tally.outcomes();
-        group.end_ns = interval.end.saturating_since(base);
+        group.end_ns = end_ns;
         group.intervals += 1;
         group.answered += outcomes.answered();
         group.failed += outcomes.failed();
         group.latency.merge(&interval.tally.latency());
-        if group.intervals >= self.size() {
-            self.close();
-        }
     }
 
     /// The points, once all intervals are there.
@@ -121,6 +127,22 @@ mod tests {
             latency_ns: Some([sample::C; 3]),
         };
         assert_eq!(progress.points(), [expected]);
+    }
+
+    #[test]
+    fn a_short_rest_belongs_to_the_last_interval() {
+        let [_, one] = sample::intervals();
+        for (length_ns, points) in [(249_999_999, 1), (250_000_000, 2)] {
+            let mut progress = Progress::default();
+            progress.add(&one);
+            progress.add(&Interval {
+                phase: Phase::Drain,
+                begin: one.end,
+                end: Stamp::from_nanos(one.end.as_nanos() + length_ns),
+                ..one.clone()
+            });
+            assert_eq!(progress.points().len(), points, "{length_ns}");
+        }
     }
 
     #[test]

@@ -95,12 +95,10 @@ fn render(head: &Head, summary: &Summary, points: &[Point]) -> String {
                 h3 { "How the requests ended" }
                 (outcomes(summary, &total))
             }
-            div.pair {
-                (panel(rates(points)))
-                section.panel {
-                    h3 { "The client" }
-                    (client(summary))
-                }
+            (panel(rates(points)))
+            section.panel {
+                h3 { "The client" }
+                (client(summary))
             }
             section.panel {
                 h3 { "Environment" }
@@ -350,7 +348,7 @@ fn places(points: &[Point], x: &Axis) -> Vec<Place> {
 
 /// Every class with its kinds of latency.
 fn quantiles(summary: &Summary, total: &ClassTally) -> Markup {
-    let heads = ["class", "", "samples", "mean"]
+    let heads = ["class", "samples", "mean"]
         .into_iter()
         .chain(QUANTILES.iter().map(|quantile| quantile.title))
         .chain(["largest"]);
@@ -358,8 +356,7 @@ fn quantiles(summary: &Summary, total: &ClassTally) -> Markup {
     for (name, class) in classes(summary, total) {
         for (kind, _, latency) in kinds(summary, class) {
             let mut row = vec![
-                html! { (name) },
-                html! { (kind) },
+                html! { (name) span.of { (kind) } },
                 html! { (count(latency.count())) },
             ];
             let none = latency.is_empty();

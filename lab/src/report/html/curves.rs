@@ -96,7 +96,11 @@ pub(super) fn over_time(series: &Series, open: bool, id: &str) -> Option<Chart> 
         ("p50", Look::TruthOfFirst, Look::First),
     ];
     let mut curves = Vec::new();
+    let tells_p99 = over_time.tells_p99();
     for (kind, below, above) in kinds {
+        if kind == "p99" && !tells_p99 {
+            continue;
+        }
         let value = |point: &Point| match kind {
             "max" => point.max_ns,
             "p99" => point.p99_ns,
@@ -129,8 +133,13 @@ pub(super) fn over_time(series: &Series, open: bool, id: &str) -> Option<Chart> 
         title: "Latency over time".to_owned(),
         caption: format!(
             "The {which} of the requests that were due in each {}: wide and pale what the server's \
-             stamps say, thin what the client saw.",
-            units::round_time_of(over_time.interval_ns)
+             stamps say, thin what the client saw.{}",
+            units::round_time_of(over_time.interval_ns),
+            if tells_p99 {
+                ""
+            } else {
+                " An interval has too few requests for its p99."
+            }
         ),
         grid: places(over_time, &x),
         x,
