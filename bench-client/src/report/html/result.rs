@@ -552,7 +552,7 @@ mod tests {
         }
         // The classes and the total, each with response and service time.
         assert_eq!(
-            text.matches("<th scope=\"row\">GET</th>").count(),
+            text.matches("<th scope=\"row\">GET<").count(),
             3,
             "{text}"
         );
