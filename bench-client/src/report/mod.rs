@@ -34,6 +34,7 @@ pub use self::hdr_log::HdrLog;
 pub use self::html::Html;
 pub use self::json::{Json, SCHEMA_VERSION};
 pub use self::live::Live;
+pub use self::notice::sentence;
 pub use self::quantile::{QUANTILES, Quantile, Support};
 pub use self::text::Text;
 

@@ -97,8 +97,7 @@ impl<'a> Sinks<'a> {
             sinks.push(name, Box::new(report));
         }
         if let Some((name, out)) = writer(csv) {
-            let open_loop = head.settings.load.is_open();
-            let report = Csv::new(BufWriter::new(out), head.classes(), open_loop);
+            let report = Csv::new(BufWriter::new(out), head);
             sinks.push(name, Box::new(report));
         }
         if let Some((name, out)) = writer(hdr_log) {
