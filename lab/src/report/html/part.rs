@@ -5,7 +5,7 @@ use kvlab_bench_client::report::html::page::Tone;
 use maud::{Markup, html};
 
 use super::{curves, tables, tone, verdict};
-use crate::check::{Figure, FigureKind};
+use crate::check::Figure;
 use crate::report::PartReport;
 use crate::report::text::describe;
 use crate::runner::Tier;
@@ -33,7 +33,7 @@ pub(super) fn section(part: &PartReport, tier: Tier, id: &str) -> Markup {
                     @for notice in &part.notices { li { (notice) } }
                 }
             }
-            (findings(&judgement.findings))
+            (findings(&judgement.findings, judgement.verdict))
             div.pair {
                 (chart(curves::percentiles(&part.series.percentiles, id)))
                 (chart(curves::over_time(&part.series, open, id)))
@@ -53,7 +53,7 @@ pub(super) fn section(part: &PartReport, tier: Tier, id: &str) -> Markup {
 }
 
 /// What does not hold, in full; what holds, by name.
-fn findings(all: &[Finding]) -> Markup {
+fn findings(all: &[Finding], whole: Verdict) -> Markup {
     let (good, bad): (Vec<_>, Vec<_>) = all
         .iter()
         .partition(|finding| finding.verdict == Verdict::Pass);
@@ -61,6 +61,12 @@ fn findings(all: &[Finding]) -> Markup {
     html! {
         section.panel {
             h3 { "Checks" }
+            @if whole == Verdict::Void {
+                p.checks {
+                    "Void: the machine was too noisy for the claim, and what is out of tolerance \
+                     says nothing."
+                }
+            }
             @if !bad.is_empty() {
                 ul.findings {
                     @for finding in bad {
@@ -98,10 +104,7 @@ fn scale() -> Markup {
 
 fn deviations(figures: &[Figure]) -> Deviations {
     let rows = figures.iter().flat_map(|figure| {
-        let name = match figure.figure {
-            FigureKind::Service => "service",
-            FigureKind::Response => "response",
-        };
+        let name = figure.figure.as_str();
         figure.quantiles.iter().map(move |row| Deviation {
             name: format!("{name} {}", row.quantile),
             error_ns: row.error_ns,
