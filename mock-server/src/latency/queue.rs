@@ -199,7 +199,7 @@ mod tests {
             ),
             (
                 "limit=0, service=mixture(99%:uniform(1ms,3ms),1%:constant(50ms)), servers=1",
-                "servers=1,service=mixture(99%:uniform(min=1ms,max=3ms),1%:constant(50ms)),limit=0",
+                "servers=1,service=mixture(99%:uniform(1ms,3ms),1%:constant(50ms)),limit=0",
             ),
         ] {
             let queue: Queue = text.parse().unwrap();
