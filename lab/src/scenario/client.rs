@@ -52,6 +52,7 @@ pub(super) fn resolve(
         name,
         has_given_name,
         server: None,
+        boundaries: Vec::new(),
         settings,
         expect,
     })
