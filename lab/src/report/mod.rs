@@ -239,6 +239,6 @@ fn notice(notice: &Notice) -> String {
         }
         Notice::ServerLost(loss) => format!("the server went away: {}", loss.error),
         Notice::Clamped { count } => format!("{count} latencies above one hour"),
-        _ => "see the client's own report".to_owned(),
+        other => kvlab_bench_client::report::sentence(other),
     }
 }
