@@ -34,6 +34,9 @@ pub fn timetable(evidence: &Evidence) -> Timetable {
     if !evidence.settings.load.is_open() {
         return Timetable::Closed;
     }
+    if !evidence.server.cuts.is_empty() {
+        return Timetable::Unknown("the server ended connections");
+    }
     if !all_load_answered(evidence) {
         return Timetable::Unknown("not every request was answered");
     }

@@ -18,6 +18,7 @@ use kvlab_mock_server::latency::Freeze;
 use kvlab_timing::Stamp;
 
 use super::Pair;
+use super::cuts::Cuts;
 use super::join::Key;
 
 /// The freezes of a server as moments of the clock.
@@ -144,6 +145,8 @@ pub enum Fault {
     Start,
     /// Due at another moment than the rule gives.
     Due,
+    /// Answered after the cut of its connection, or cut without one.
+    Cut,
     /// Rows of one connection with different numbers, or of different ones with the same.
     Connection,
     /// Written before it was due.
@@ -168,6 +171,7 @@ impl Fault {
             Self::ReadBeforeSent => "read by the server before it was sent",
             Self::Start => "started at another moment than the rule gives",
             Self::Due => "due at another moment than the rule gives",
+            Self::Cut => "answered after its connection was cut, or cut without a reason",
             Self::Connection => "number of its connection is not its connection's alone",
             Self::WrittenEarly => "written before it was due",
             Self::WriteBackwards => "stamp after the write before the stamp before it",
@@ -183,6 +187,8 @@ impl Fault {
 pub struct Rule {
     /// The server's freezes.
     pub freezes: Freezes,
+    /// The moments at which it was to end connections.
+    pub cuts: Cuts,
     /// Whether the load was an open loop.
     pub open: bool,
 }
@@ -194,6 +200,8 @@ pub fn faults(pairs: &[Pair], rule: &Rule) -> Vec<(Key, Fault)> {
     let mut before: Option<&Pair> = None;
     // The latest due moment so far on the connection.
     let mut last_due = 0;
+    // The first read of the connection.
+    let mut first_read = 0;
     let mut numbers = BTreeMap::new();
     for pair in pairs {
         let same = before.is_some_and(|before| {
@@ -203,11 +211,15 @@ pub fn faults(pairs: &[Pair], rule: &Rule) -> Vec<(Key, Fault)> {
         if !same {
             before = None;
             last_due = 0;
+            first_read = pair.server.read.as_nanos();
         }
         let mut report = |fault| found.push((pair.key(), fault));
         check_client(pair, rule, &mut report);
         check_server(pair, before, last_due, rule, &mut report);
         check_both(pair, &mut report);
+        if !rule.cuts.keeps(pair, first_read) {
+            report(Fault::Cut);
+        }
         let owner = (pair.client.local, pair.client.ordinal);
         if *numbers.entry(pair.server.connection).or_insert(owner) != owner
             || before.is_some_and(|before| before.server.connection != pair.server.connection)
