@@ -237,7 +237,10 @@ fn the_examples_of_the_document_are_legal() {
     assert_eq!(examples.len(), 3);
     let parts = examples.iter().map(|text| {
         let scenario = Scenario::parse("example", text);
-        scenario.unwrap_or_else(|error| panic!("{error}\nin\n{text}")).parts.len()
+        scenario
+            .unwrap_or_else(|error| panic!("{error}\nin\n{text}"))
+            .parts
+            .len()
     });
     assert_eq!(parts.collect::<Vec<_>>(), [1, 6, 4]);
 }

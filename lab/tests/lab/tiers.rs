@@ -21,7 +21,10 @@ fn what_is_built_in_is_what_stands_in_the_folder() {
     let files: BTreeSet<String> = std::fs::read_dir(folder)
         .unwrap()
         .map(|entry| entry.unwrap().path())
-        .filter(|path| path.extension().is_some_and(|extension| extension == "toml"))
+        .filter(|path| {
+            path.extension()
+                .is_some_and(|extension| extension == "toml")
+        })
         .map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned())
         .collect();
     let built_in: Vec<&str> = Scenario::shipped().iter().map(|(name, _)| *name).collect();
@@ -45,7 +48,10 @@ fn the_virtual_tier_passes_and_threads_change_no_byte() {
     assert!(out.ends_with(" clients: pass\n"), "{out}");
     for scenario in Scenario::of_tier(TierName::Virtual).unwrap() {
         let count = scenario.parts.len();
-        let line = format!("\n{}: pass, {count} of {count} clients passed\n", scenario.name);
+        let line = format!(
+            "\n{}: pass, {count} of {count} clients passed\n",
+            scenario.name
+        );
         assert!(out.contains(&line), "{line} is not in {out}");
     }
     let on = |jobs| {
@@ -115,7 +121,13 @@ fn a_quantile_at_an_edge_is_refused_in_real_time_and_exact_under_virtual_time() 
     };
     let (status, out, err) = outcome(&args);
     assert_eq!((status, out.as_str()), (ExitStatus::Usage, ""), "{err}");
-    for part in ["edge", "line 3", "server.latency", "p99", "redis closed loop"] {
+    for part in [
+        "edge",
+        "line 3",
+        "server.latency",
+        "p99",
+        "redis closed loop",
+    ] {
         assert!(err.contains(part), "{part} is not in {err}");
     }
     let exact = outcome(&RunArgs {
@@ -134,7 +146,10 @@ fn a_list_names_the_clients_and_runs_none() {
         ..RunArgs::default()
     });
     assert_eq!((status, err.as_str()), (ExitStatus::Done, ""));
-    assert!(out.contains("long-freeze: freeze=4s, wire=aerospike\n"), "{out}");
+    assert!(
+        out.contains("long-freeze: freeze=4s, wire=aerospike\n"),
+        "{out}"
+    );
     assert!(out.contains("injection: redis closed loop\n"), "{out}");
     assert!(!out.contains("smoke"), "{out}");
 }
