@@ -17,7 +17,7 @@ use std::time::Duration;
 pub use aerospike::{AerospikeOperation, AerospikeTarget, AerospikeVerb, Retries};
 pub use keys::{KeyPattern, KeySettings};
 pub use load::{Arrivals, Load, MixOrder, Pipeline, PipelineMode, Stop};
-pub use measure::KernelStamps;
+pub use measure::{KernelStamps, Polling};
 pub use redis::{RedisOperation, RedisTarget, RespVersion};
 pub use values::{Content, MAX_VALUE_SIZE, SizeDistribution, ValueSettings};
 
@@ -63,6 +63,8 @@ pub struct Settings {
     pub spin: bool,
     /// Whether the kernel's receive stamps are taken.
     pub kernel_stamps: KernelStamps,
+    /// What threads do with nothing to do.
+    pub polling: Polling,
 }
 
 /// Bounded exponential waits between attempts to reconnect.
@@ -154,6 +156,7 @@ impl Settings {
             record_rows: false,
             spin: true,
             kernel_stamps: KernelStamps::Off,
+            polling: Polling::Sleep,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 
-use crate::settings::{KernelStamps, Settings};
+use crate::settings::{KernelStamps, Polling, Settings};
 
 /// How the client measures.
 #[derive(Args, Clone, Debug)]
@@ -13,6 +13,11 @@ pub struct MeasureArgs {
     /// own delay [default: off]
     #[arg(long, value_name = "WHEN", value_enum)]
     pub kernel_stamps: Option<KernelStampsArg>,
+
+    /// What a thread does while it waits; spin needs a core per thread and one for the rest
+    /// [default: sleep]
+    #[arg(long, value_name = "HOW", value_enum)]
+    pub poll: Option<PollArg>,
 }
 
 /// Whether the kernel's receive stamps are taken.
@@ -26,6 +31,15 @@ pub enum KernelStampsArg {
     On,
 }
 
+/// What a thread does while it waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum PollArg {
+    /// Sleep until the kernel wakes it
+    Sleep,
+    /// Look again and again
+    Spin,
+}
+
 impl MeasureArgs {
     /// Writes what the options say into the settings.
     pub(super) fn apply(&self, settings: &mut Settings) {
@@ -33,6 +47,10 @@ impl MeasureArgs {
             None | Some(KernelStampsArg::Off) => KernelStamps::Off,
             Some(KernelStampsArg::Auto) => KernelStamps::Auto,
             Some(KernelStampsArg::On) => KernelStamps::On,
+        };
+        settings.polling = match self.poll {
+            None | Some(PollArg::Sleep) => Polling::Sleep,
+            Some(PollArg::Spin) => Polling::Spin,
         };
     }
 }

@@ -20,7 +20,7 @@ mod usage;
 pub use addresses::Addresses;
 pub use data::{ContentArg, DataArgs, KeyRange};
 pub use load::{ArrivalsArg, LoadArgs, PipelineModeArg};
-pub use measure::{KernelStampsArg, MeasureArgs};
+pub use measure::{KernelStampsArg, MeasureArgs, PollArg};
 pub use operations::{MixArg, OperationArgs, Ratio};
 pub use output::{ErrorLimit, OutputArgs};
 pub use session::run;
