@@ -239,7 +239,7 @@ fn single_values_are_refused_by_the_parser() {
 fn one_stdout_serves_one_output() {
     let clash = parse("redis://h|--json=-|--csv=-").unwrap();
     let error = clash.output.destinations().unwrap_err();
-    assert_eq!(error.option, "--json, --csv, --hdr-log");
+    assert_eq!(error.option, "--json, --csv, --hdr-log, --html");
     let clash = parse("redis://h|--json=a|--hdr-log=a").unwrap();
     assert!(clash.output.destinations().is_err());
     let fine = parse("redis://h|--json=a|--hdr-log=b|--csv=-").unwrap();
