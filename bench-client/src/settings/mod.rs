@@ -63,6 +63,9 @@ pub struct Settings {
     pub spin: bool,
     /// Whether the kernel's receive stamps are taken.
     pub kernel_stamps: KernelStamps,
+    /// Calendar time (Unix, nanoseconds) at which the load is to begin, warm-up included; without
+    /// it the load begins as soon as all connections are up. Not used under virtual time.
+    pub start_at_unix_ns: Option<u64>,
     /// What threads do with nothing to do.
     pub polling: Polling,
 }
@@ -157,6 +160,7 @@ impl Settings {
             spin: true,
             kernel_stamps: KernelStamps::Off,
             polling: Polling::Sleep,
+            start_at_unix_ns: None,
         }
     }
 

@@ -13,8 +13,9 @@ use std::io;
 use std::rc::Rc;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
+use std::time::Duration;
 
-use kvlab_timing::{Clock, Stamp, Waiter, WaiterConfig, set_timer_slack_1ns};
+use kvlab_timing::{Clock, Stamp, Waiter, WaiterConfig, WallClock, set_timer_slack_1ns};
 use tokio::runtime::LocalOptions;
 use tokio::sync::watch;
 use tokio::task::spawn_local;
@@ -162,7 +163,10 @@ impl Host<'_> {
                     if awaited == Some(0) {
                         awaited = None;
                         observer.started(up);
-                        let start = Clock::real().now().add_nanos(START_LEAD_NS);
+                        let (start, late) = start(settings.start_at_unix_ns);
+                        if let Some(late) = late {
+                            collector.started_late(late);
+                        }
                         self.signal.send_replace(Signal::Begin(start));
                     }
                 }
@@ -294,6 +298,17 @@ impl Seat<'_> {
         });
         Ok(())
     }
+}
+
+/// When the load begins, and by how much that is later than asked. The calendar is converted once,
+/// now: if it is set after this, the load still begins when it would have.
+fn start(at_unix_ns: Option<u64>) -> (Stamp, Option<Duration>) {
+    let clock = Clock::real();
+    let wanted = at_unix_ns.map(|unix_ns| WallClock::real(clock).stamp_at(unix_ns));
+    let soonest = clock.now().add_nanos(START_LEAD_NS);
+    let start = wanted.unwrap_or(soonest).max(soonest);
+    let late_ns = wanted.map_or(0, |wanted| start.saturating_since(wanted));
+    (start, (late_ns > 0).then(|| Duration::from_nanos(late_ns)))
 }
 
 /// From the moment all workers are set up to the start of the load: time to wake them all.

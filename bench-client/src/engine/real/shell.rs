@@ -101,9 +101,6 @@ impl<D: Driver + 'static> Shell<D> {
             turns,
             work: Cell::new(0),
             yielded: Cell::new(false),
-                .ok()
-                .and_then(|v| v.parse().ok())
-                .unwrap_or(READS_NS),
             armed: Cell::new(Stamp::MAX),
             pacer: Waiting::default(),
             pumper: Waiting::default(),
@@ -212,7 +209,7 @@ impl<D: Driver + 'static> Shell<D> {
         let mut worker = self.worker.borrow_mut();
         while let Some(mut part) = worker.poll_part() {
             self.turns.take(&mut part.tally.turns);
-            self.cpu.borrow_mut().passed(&part);
+            part.cpu = self.cpu.borrow_mut().passed(&part);
             let part = Box::new(part);
             let _ = self.messages.send(Message::Part {
                 thread: self.thread,
