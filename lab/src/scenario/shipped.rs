@@ -40,12 +40,19 @@ macro_rules! files {
     };
 }
 
-const FILES: [(&str, &str); 7] = files![
+const FILES: [(&str, &str); 14] = files![
+    "constant",
+    "faults",
     "fixed-hash",
     "freeze",
     "freeze-one-slot",
+    "full-closed",
+    "full-open",
     "injection",
+    "long-freeze",
     "matrix",
     "quickstart",
+    "repeat",
+    "smoke",
     "ten-minutes",
 ];

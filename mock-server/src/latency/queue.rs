@@ -96,12 +96,12 @@ impl Passage {
 
 impl Station {
     pub(crate) fn new(queue: &Queue) -> Self {
-        let limit = queue.limit.map(|limit| usize::try_from(limit));
+        let limit = queue.limit.unwrap_or(u64::MAX);
         Self {
             busy_until: BinaryHeap::with_capacity(queue.servers),
             servers: queue.servers,
             waiting: VecDeque::new(),
-            limit: limit.map_or(usize::MAX, |limit| limit.unwrap_or(usize::MAX)),
+            limit: usize::try_from(limit).unwrap_or(usize::MAX),
             came: 0,
         }
     }
