@@ -8,6 +8,7 @@ pub mod noise;
 pub mod report;
 pub mod runner;
 pub mod scenario;
+pub mod subject;
 pub mod truth;
 pub mod verdict;
 
