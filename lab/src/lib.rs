@@ -4,10 +4,10 @@
 pub mod check;
 pub mod cli;
 mod exit;
+pub mod grade;
 pub mod noise;
 pub mod report;
 pub mod runner;
-pub mod grade;
 pub mod scenario;
 pub mod statistics;
 pub mod subject;

@@ -3,6 +3,7 @@
 //! Results go to stdout, everything else to stderr; what `RUST_LOG` asks for is logged there too.
 
 mod bench;
+pub mod grade;
 pub mod run;
 mod serve;
 
@@ -31,6 +32,8 @@ enum Command {
     Bench(Box<kvlab_bench_client::frontend::native::BenchArgs>),
     /// Run server and load together and judge whether the numbers are true
     Run(run::RunArgs),
+    /// Judge any load generator, ours or another, by what it reports
+    Grade(grade::GradeArgs),
 }
 
 /// Runs `kvlab` with `args`, which begin with the name of the program.
@@ -47,6 +50,7 @@ where
         Command::Serve(args) => serve::run(*args, stdout, stderr),
         Command::Bench(args) => bench::run(&args, stdout, stderr),
         Command::Run(args) => run::run(&args, stdout, stderr),
+        Command::Grade(args) => grade::run(&args, stdout, stderr),
     }
 }
 

@@ -75,7 +75,11 @@ impl Subject for Asbench {
         refuse(&options, &["-h", "--hosts", "-p", "--port"], OWN_SERVER)?;
         refuse(&options, &["--hdr-hist", "-L", "--latency"], OWN_REPORT)?;
         refuse(&options, &["--percentiles"], OWN_REPORT)?;
-        refuse(&options, &["--workload-stages"], "the grading reads one stage")?;
+        refuse(
+            &options,
+            &["--workload-stages"],
+            "the grading reads one stage",
+        )?;
         let threads: u32 = options.parsed(&["-z", "--threads"])?.unwrap_or(16);
         let commands: u32 = options
             .parsed(&["-c", "--async-max-commands"])?
@@ -95,12 +99,7 @@ impl Subject for Asbench {
         })
     }
 
-    fn command_line(
-        &self,
-        arguments: &[OsString],
-        at: SocketAddr,
-        folder: &Path,
-    ) -> Vec<OsString> {
+    fn command_line(&self, arguments: &[OsString], at: SocketAddr, folder: &Path) -> Vec<OsString> {
         let mut line: Vec<OsString> = vec![
             "-h".into(),
             at.ip().to_string().into(),

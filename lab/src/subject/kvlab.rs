@@ -75,7 +75,11 @@ impl Subject for Kvlab {
     fn shape(&self, arguments: &[OsString]) -> Result<Shape, String> {
         let options = Options::new(arguments);
         refuse(&options, &["--json"], OWN_REPORT)?;
-        refuse(&options, &["--warmup"], "the report would leave out requests")?;
+        refuse(
+            &options,
+            &["--warmup"],
+            "the report would leave out requests",
+        )?;
         let length = options.value(&["--duration"]);
         let length = length.map(duration::parse).transpose();
         let length = length.map_err(|error| format!("--duration: {error}"))?;
@@ -93,12 +97,7 @@ impl Subject for Kvlab {
         })
     }
 
-    fn command_line(
-        &self,
-        arguments: &[OsString],
-        at: SocketAddr,
-        folder: &Path,
-    ) -> Vec<OsString> {
+    fn command_line(&self, arguments: &[OsString], at: SocketAddr, folder: &Path) -> Vec<OsString> {
         let mut line: Vec<OsString> = vec![
             "bench".into(),
             format!("{}://{at}", self.protocol).into(),

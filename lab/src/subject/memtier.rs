@@ -69,9 +69,21 @@ impl Subject for Memtier {
             "--uri",
         ];
         refuse(&options, &address, OWN_SERVER)?;
-        refuse(&options, &["--json-out-file", "-o", "--out-file"], OWN_REPORT)?;
-        refuse(&options, &["--cluster-mode"], "the grading's server is no cluster")?;
-        refuse(&options, &["-x", "--run-count"], "the grading reads one run")?;
+        refuse(
+            &options,
+            &["--json-out-file", "-o", "--out-file"],
+            OWN_REPORT,
+        )?;
+        refuse(
+            &options,
+            &["--cluster-mode"],
+            "the grading's server is no cluster",
+        )?;
+        refuse(
+            &options,
+            &["-x", "--run-count"],
+            "the grading reads one run",
+        )?;
         let clients: u32 = options.parsed(&["-c", "--clients"])?.unwrap_or(50);
         let threads: u32 = options.parsed(&["-t", "--threads"])?.unwrap_or(4);
         let connections = clients.saturating_mul(threads);
@@ -91,12 +103,7 @@ impl Subject for Memtier {
         })
     }
 
-    fn command_line(
-        &self,
-        arguments: &[OsString],
-        at: SocketAddr,
-        folder: &Path,
-    ) -> Vec<OsString> {
+    fn command_line(&self, arguments: &[OsString], at: SocketAddr, folder: &Path) -> Vec<OsString> {
         let mut line: Vec<OsString> = vec![
             format!("--server={}", at.ip()).into(),
             format!("--port={}", at.port()).into(),

@@ -60,12 +60,7 @@ pub trait Subject: fmt::Debug + Sync {
 
     /// The whole command line after the name of the program: its options, the address of the server,
     /// and what is needed to read it. Files go to `folder`.
-    fn command_line(
-        &self,
-        arguments: &[OsString],
-        at: SocketAddr,
-        folder: &Path,
-    ) -> Vec<OsString>;
+    fn command_line(&self, arguments: &[OsString], at: SocketAddr, folder: &Path) -> Vec<OsString>;
 
     /// What it reports. Files are in `folder`.
     ///

@@ -72,7 +72,11 @@ pub(super) fn standard(load: &Load) -> Vec<String> {
 pub(super) fn shape(arguments: &[OsString]) -> Result<Shape, String> {
     let options = Options::new(arguments);
     refuse(&options, &["-h", "-p", "-s", "-u"], OWN_SERVER)?;
-    refuse(&options, &["--cluster"], "the grading's server is no cluster")?;
+    refuse(
+        &options,
+        &["--cluster"],
+        "the grading's server is no cluster",
+    )?;
     refuse(&options, &["-l", "-I"], "the tool would never end")?;
     Ok(Shape {
         connections: options.parsed(&["-c"])?.unwrap_or(50),
@@ -206,7 +210,10 @@ fn quiet(line: &str) -> Result<Reported, String> {
     let wrong = || format!("'{line}' is no result");
     let (before, after) = line.split_once(QUIET).ok_or_else(wrong)?;
     let rate = before.rsplit(' ').next().and_then(|text| text.parse().ok());
-    let p50 = after.split(' ').next().and_then(|text| nanoseconds(text, 1e6));
+    let p50 = after
+        .split(' ')
+        .next()
+        .and_then(|text| nanoseconds(text, 1e6));
     let p50 = Reading::exact(p50.ok_or_else(wrong)?);
     Ok(Reported {
         quantiles: BTreeMap::from([(Quantile::P50, p50)]),
@@ -286,7 +293,10 @@ mod tests {
             (QUIET_ALL, "its report has 3 tests"),
             ("", "there are no tests in its report"),
             ("Could not connect", "there are no tests in its report"),
-            ("====== GET ======\ngarbage", "its report has no latency summary"),
+            (
+                "====== GET ======\ngarbage",
+                "its report has no latency summary",
+            ),
         ] {
             let error = read(report).unwrap_err();
             assert!(error.starts_with(message), "{error}");
@@ -301,7 +311,14 @@ mod tests {
         assert!(found.batch);
         let found = shape(&words("-t get")).unwrap();
         assert_eq!((found.connections, found.depth), (50, 1));
-        for text in ["-h 127.0.0.1", "-p 6379", "-p6379", "-s /tmp/s", "-l", "-c x"] {
+        for text in [
+            "-h 127.0.0.1",
+            "-p 6379",
+            "-p6379",
+            "-s /tmp/s",
+            "-l",
+            "-c x",
+        ] {
             assert!(shape(&words(text)).is_err(), "{text}");
         }
     }

@@ -140,7 +140,10 @@ mod tests {
             low_ns: 10,
             high_ns: 20,
         };
-        assert_eq!([5, 15, 30].map(|truth| reading.nearest(truth)), [10, 15, 20]);
+        assert_eq!(
+            [5, 15, 30].map(|truth| reading.nearest(truth)),
+            [10, 15, 20]
+        );
         assert_eq!(Reading::exact(7).nearest(100), 7);
     }
 

@@ -7,6 +7,7 @@
 
 mod command_line;
 mod explore;
+mod grade;
 mod planted;
 mod real_runs;
 mod scenario_files;
