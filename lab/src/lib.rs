@@ -3,8 +3,10 @@
 
 pub mod check;
 pub mod cli;
+pub mod compare;
 mod exit;
 pub mod grade;
+pub mod merge;
 pub mod noise;
 pub mod report;
 pub mod runner;

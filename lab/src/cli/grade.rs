@@ -1,17 +1,16 @@
 //! `kvlab grade [options] TOOL [options of the tool]` and `kvlab grade --all`.
 
 use std::ffi::OsString;
-use std::fs;
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::Context as _;
 use clap::Args;
 use kvlab_bench_client::Control;
 use kvlab_bench_client::frontend::{ExitStatus, SignalWatch};
 use kvlab_timing::duration;
 
+use super::output;
 use crate::grade::mock::{Mock, MockTexts};
 use crate::grade::run::{Floors, GradeError, Job};
 use crate::grade::scenario::{Aim, Scenario};
@@ -50,9 +49,9 @@ pub struct GradeArgs {
     #[arg(long, value_name = "RULE", conflicts_with_all = ["all", "scenario"])]
     pub latency: Vec<String>,
 
-    /// A freeze of the server, as for 'kvlab serve'
+    /// A freeze of the server, as for 'kvlab serve'; may be repeated
     #[arg(long, value_name = "FREEZE", conflicts_with_all = ["all", "scenario"])]
-    pub freeze: Option<String>,
+    pub freeze: Vec<String>,
 
     /// Standard scenarios of about half the length
     #[arg(long)]
@@ -135,7 +134,9 @@ pub fn run(args: &GradeArgs, out: &mut dyn Write, err: &mut dyn Write) -> ExitSt
             return ExitStatus::Failed;
         }
     };
-    if let Err(error) = write(args, &grading, out, err) {
+    let text = text_of(args, &grading);
+    let json = || json::render(&grading);
+    if let Err(error) = output::write(&text, json, args.json.as_deref(), out, err) {
         let _ = writeln!(err, "error: {error:#}");
         return ExitStatus::Failed;
     }
@@ -257,13 +258,13 @@ fn named(name: &str, is_quick: bool) -> Result<Scenario, Usage> {
 /// The server and load of a single tool. With options of its own, the tool's load is what they ask
 /// for, and what its report is held against follows from whether they ask for a rate.
 fn scenario(args: &GradeArgs, rate: Option<f64>, has_options: bool) -> Result<Scenario, Usage> {
-    let is_own = !args.latency.is_empty() || args.freeze.is_some();
+    let is_own = !(args.latency.is_empty() && args.freeze.is_empty());
     let base = args.scenario.as_deref().unwrap_or("constant");
     let mut scenario = named(base, args.quick)?;
     if is_own {
         let texts = MockTexts {
             latency: &args.latency,
-            freeze: args.freeze.as_deref(),
+            freezes: &args.freeze,
         };
         let mock = Mock::parse(&texts, args.seed);
         scenario.mock = mock.map_err(|error| Usage(error.to_string()))?;
@@ -329,38 +330,11 @@ fn status(args: &GradeArgs, grading: &Grading) -> ExitStatus {
     }
 }
 
-fn write(
-    args: &GradeArgs,
-    grading: &Grading,
-    out: &mut dyn Write,
-    err: &mut dyn Write,
-) -> anyhow::Result<()> {
-    let to_stdout = args
-        .json
-        .as_ref()
-        .is_some_and(|file| file.as_os_str() == "-");
-    let for_people: &mut dyn Write = if to_stdout { err } else { &mut *out };
-    let text = match (args.markdown, args.all) {
+fn text_of(args: &GradeArgs, grading: &Grading) -> String {
+    match (args.markdown, args.all) {
         (true, _) => text::render(grading, Form::Markdown),
         (false, true) => text::render(grading, Form::Text),
         (false, false) => text::render_tool(grading),
-    };
-    unless_closed(for_people.write_all(text.as_bytes()))?;
-    let Some(file) = &args.json else {
-        return Ok(());
-    };
-    let document = json::render(grading).context("cannot render the report as JSON")?;
-    if to_stdout {
-        return Ok(unless_closed(out.write_all(document.as_bytes()))?);
-    }
-    fs::write(file, document).with_context(|| format!("cannot write {}", file.display()))
-}
-
-/// A reader that has seen enough is no failure.
-fn unless_closed(result: io::Result<()>) -> io::Result<()> {
-    match result {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        other => other,
     }
 }
 

@@ -4,6 +4,9 @@
 
 mod bench;
 pub mod grade;
+pub mod compare;
+pub mod merge;
+mod output;
 pub mod run;
 mod serve;
 
@@ -34,6 +37,10 @@ enum Command {
     Run(run::RunArgs),
     /// Judge any load generator, ours or another, by what it reports
     Grade(grade::GradeArgs),
+    /// Compare two groups of runs: stored results, or two commands run in turn
+    Compare(compare::CompareArgs),
+    /// Add the histogram logs of several clients
+    Merge(merge::MergeArgs),
 }
 
 /// Runs `kvlab` with `args`, which begin with the name of the program.
@@ -51,6 +58,8 @@ where
         Command::Bench(args) => bench::run(&args, stdout, stderr),
         Command::Run(args) => run::run(&args, stdout, stderr),
         Command::Grade(args) => grade::run(&args, stdout, stderr),
+        Command::Compare(args) => compare::run(&args, stdout, stderr),
+        Command::Merge(args) => merge::run(&args, stdout, stderr),
     }
 }
 

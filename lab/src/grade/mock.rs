@@ -15,7 +15,7 @@ pub struct Mock {
     /// The delays.
     pub latency: LatencyRules,
     /// When it stands still.
-    pub freeze: Option<Freeze>,
+    pub freezes: Vec<Freeze>,
     /// Seed of all that is drawn.
     pub seed: u64,
 }
@@ -25,8 +25,8 @@ pub struct Mock {
 pub struct MockTexts<'a> {
     /// Latency rules.
     pub latency: &'a [String],
-    /// The freeze.
-    pub freeze: Option<&'a str>,
+    /// Freezes.
+    pub freezes: &'a [String],
 }
 
 impl Mock {
@@ -37,10 +37,10 @@ impl Mock {
     pub fn parse(texts: &MockTexts<'_>, seed: u64) -> Result<Self, StartError> {
         let rules = texts.latency.iter().map(|text| text.parse());
         let rules: Vec<Rule> = rules.collect::<Result<_, ParseError>>()?;
-        let freeze = texts.freeze.map(str::parse).transpose()?;
+        let freezes = texts.freezes.iter().map(|text| text.parse());
         Ok(Self {
             latency: LatencyRules::new(rules)?,
-            freeze,
+            freezes: freezes.collect::<Result<_, ParseError>>()?,
             seed,
         })
     }
@@ -50,7 +50,7 @@ impl Mock {
     pub fn config(&self) -> ServerConfig {
         ServerConfig {
             latency: self.latency.clone(),
-            freeze: self.freeze,
+            freezes: self.freezes.clone(),
             seed: self.seed,
             record_rows: true,
             ..ServerConfig::default()
@@ -101,7 +101,7 @@ impl fmt::Display for Mock {
             [] => f.write_str("no delay")?,
             rules => write!(f, "latency {}", rules.join(", "))?,
         }
-        if let Some(freeze) = &self.freeze {
+        for freeze in &self.freezes {
             write!(f, ", freeze {freeze}")?;
         }
         Ok(())

@@ -41,7 +41,7 @@ struct Standard {
     name: &'static str,
     about: &'static str,
     latency: &'static str,
-    freeze: Option<&'static str>,
+    freezes: &'static [&'static str],
     load: Load,
     /// Length in seconds when it is to be quick; as many requests less.
     quick_s: u64,
@@ -73,9 +73,13 @@ impl Scenario {
 impl Standard {
     /// `None` for texts that cannot be read, which a test excludes.
     fn resolve(&self, is_quick: bool) -> Option<Scenario> {
+        let owned = |texts: &[&str]| -> Vec<String> {
+            let texts = texts.iter();
+            texts.map(|text| (*text).to_owned()).collect()
+        };
         let texts = MockTexts {
-            latency: &[self.latency.to_owned()],
-            freeze: self.freeze,
+            latency: &owned(&[self.latency]),
+            freezes: &owned(self.freezes),
         };
         let mut load = self.load;
         if is_quick {
@@ -119,7 +123,7 @@ const STANDARD: [Standard; 5] = [
         name: "constant",
         about: "every answer after 1 ms; 10 connections, closed loop",
         latency: "constant(1ms)",
-        freeze: None,
+        freezes: &[],
         load: CLOSED,
         quick_s: 2,
     },
@@ -127,7 +131,7 @@ const STANDARD: [Standard; 5] = [
         name: "bimodal",
         about: "1 ms, but 50 ms for 0.7 %; 10 connections, closed loop",
         latency: "mixture(99.3%:constant(1ms),0.7%:constant(50ms))",
-        freeze: None,
+        freezes: &[],
         load: CLOSED,
         quick_s: 2,
     },
@@ -135,7 +139,7 @@ const STANDARD: [Standard; 5] = [
         name: "freeze",
         about: "1 ms, and a stop of 150 ms each 2 s; 1,000 a second over 10 connections",
         latency: "constant(1ms)",
-        freeze: Some("every=2s,for=150ms,first=1s"),
+        freezes: &["every=2s,for=150ms,first=1s"],
         load: OPEN,
         quick_s: 4,
     },
@@ -143,7 +147,7 @@ const STANDARD: [Standard; 5] = [
         name: "pipelined",
         about: "1 ms; one connection, 16 in flight, closed loop",
         latency: "constant(1ms)",
-        freeze: None,
+        freezes: &[],
         load: Load {
             connections: 1,
             depth: 16,
@@ -155,7 +159,7 @@ const STANDARD: [Standard; 5] = [
         name: "long-freeze",
         about: "1 ms, and one stop of 4 s; 1,000 a second over 10 connections",
         latency: "constant(1ms)",
-        freeze: Some("every=1h,for=4s,first=2s"),
+        freezes: &["at=2s,for=4s"],
         load: Load {
             requests: 48_000,
             duration: Duration::from_secs(10),

@@ -89,6 +89,8 @@ impl Seen {
 
 /// Whether a command is no part of a load.
 fn is_control(command: &str) -> bool {
+    // Subcommands stand behind a bar: `config|get`.
+    let command = command.split('|').next().unwrap_or(command);
     CONTROL.contains(&command)
 }
 
@@ -267,16 +269,12 @@ fn single_law(latency: &LatencyRules) -> Distribution {
 }
 
 fn responses(arrivals: &[Arrival], limits: Limits, mock: &Mock, started: Stamp) -> Sorted {
-    let size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
     let pool = Pool {
-        connections: size(limits.connections),
-        depth: size(limits.depth),
+        connections: (1..=limits.connections).collect(),
+        depth: usize::try_from(limits.depth).unwrap_or(usize::MAX),
         batch: limits.batch,
         leg_ns: 0,
-        freezes: mock
-            .freeze
-            .as_ref()
-            .map(|freeze| Freezes::new(started, freeze)),
+        freezes: Freezes::new(started, &mock.freezes),
     };
     let served = simulate(&pool, arrivals);
     arrivals
@@ -324,7 +322,7 @@ mod tests {
         lost.answered = false;
         let rows = vec![
             row(1, "get", 10, 30),
-            row(1, "config", 0, 500),
+            row(1, "config|get", 0, 500),
             lost,
             row(2, "get", 20, 25),
             row(1, "get", 95, 400),
@@ -358,7 +356,7 @@ mod tests {
     fn frozen() -> Mock {
         let texts = MockTexts {
             latency: &["constant(1ms)".to_owned()],
-            freeze: Some("every=2s,for=150ms,first=1s"),
+            freezes: &["every=2s,for=150ms,first=1s".to_owned()],
         };
         Mock::parse(&texts, 0).unwrap()
     }

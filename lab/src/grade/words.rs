@@ -76,10 +76,13 @@ fn quantiles(graded: &Graded) -> Vec<String> {
             continue;
         };
         let names: Vec<String> = failed.iter().map(|score| subject_of(score)).collect();
+        let which = match names.as_slice() {
+            [_] => String::new(),
+            _ => format!(", {}", subject_of(worst)),
+        };
         said.push(format!(
-            "{} too {word}, {} by {}{}",
+            "{} too {word}{which} by {}{}",
             list(&names),
-            subject_of(worst),
             percent(size(worst)),
             values(graded, worst).unwrap_or_default()
         ));

@@ -191,7 +191,7 @@ fn find_on_path(name: &str) -> Option<PathBuf> {
         })
 }
 
-/// The first line with a number in it of what a program says to `arguments`.
+/// What a program says to `arguments`: the first words of its first line with a number in it.
 fn version_line(program: &Path, arguments: &[&str]) -> String {
     let mut command = std::process::Command::new(program);
     command.args(arguments);
@@ -206,12 +206,15 @@ fn version_line(program: &Path, arguments: &[&str]) -> String {
     let line = text
         .lines()
         .find(|line| line.bytes().any(|byte| byte.is_ascii_digit()));
-    let line: String = line.unwrap_or("unknown").chars().take(80).collect();
-    line.trim().to_owned()
+    let words = line.unwrap_or("unknown").split_whitespace();
+    let words: Vec<&str> = words.take(VERSION_WORDS).collect();
+    words.join(" ").chars().take(VERSION_LENGTH).collect()
 }
 
 const VERSION_TIME: Duration = Duration::from_secs(5);
 const VERSION_OUTPUT: usize = 16 * 1024;
+const VERSION_WORDS: usize = 2;
+const VERSION_LENGTH: usize = 60;
 
 /// Refuses options that the grading gives itself.
 fn refuse(options: &Options<'_>, names: &[&str], why: &str) -> Result<(), String> {

@@ -69,7 +69,15 @@ fn broken_proofs(row: &Value) -> Vec<String> {
 fn fake(name: &str, body: &str) -> (Value, Output, Duration) {
     let tools = Tools::with_script(name, body);
     let begun = Instant::now();
-    let args = ["--quiet", "--time-limit", "1s", "--retries", "0", "--json", "-"];
+    let args = [
+        "--quiet",
+        "--time-limit",
+        "1s",
+        "--retries",
+        "0",
+        "--json",
+        "-",
+    ];
     let args = [&args[..], &["redis-benchmark", "-t", "get", "-n", "10"]].concat();
     let output = grade(Some(&tools.0), &args);
     (row(&output), output, begun.elapsed())
@@ -97,7 +105,10 @@ fn a_tool_that_dies_is_said_to_with_its_own_words() {
     assert!(sentence.contains("it said: no such luck"), "{sentence}");
     assert_eq!(output.status.code(), Some(1));
     let (row, ..) = fake("killed", "kill -9 $$");
-    assert_eq!((&row["end"]["how"], &row["end"]["code"]), (&"signal".into(), &9.into()));
+    assert_eq!(
+        (&row["end"]["how"], &row["end"]["code"]),
+        (&"signal".into(), &9.into())
+    );
 }
 
 #[test]
@@ -108,7 +119,10 @@ fn a_tool_that_prints_garbage_has_no_report() {
     assert!(sentence.contains("its report cannot be read"), "{sentence}");
     assert_eq!(output.status.code(), Some(1));
     // Without end, and more than is kept.
-    let (row, ..) = fake("talks", "while true; do echo 0123456789012345678901234567890; done");
+    let (row, ..) = fake(
+        "talks",
+        "while true; do echo 0123456789012345678901234567890; done",
+    );
     assert_eq!(row["end"]["how"], "hung");
 }
 
@@ -116,8 +130,14 @@ fn a_tool_that_prints_garbage_has_no_report() {
 fn addresses_and_unknown_names_are_refused() {
     let tools = Tools::with_script("unused", "exit 0");
     for (args, message) in [
-        (&["redis-benchmark", "-p", "6379"][..], "-p: the tool is run against a server"),
-        (&["redis-benchmark", "-h", "example.org"], "-h: the tool is run against a server"),
+        (
+            &["redis-benchmark", "-p", "6379"][..],
+            "-p: the tool is run against a server",
+        ),
+        (
+            &["redis-benchmark", "-h", "example.org"],
+            "-h: the tool is run against a server",
+        ),
         (&["wrk", "-c", "5"], "unknown tool 'wrk'"),
         (&["--scenario", "none", "kvlab"], "unknown scenario 'none'"),
         (&["--latency", "constant(1)", "kvlab"], "lacks a unit"),
@@ -126,13 +146,25 @@ fn addresses_and_unknown_names_are_refused() {
     ] {
         let output = grade(Some(&tools.0), args);
         assert_eq!(output.status.code(), Some(2), "{args:?}");
-        assert!(said(&output).contains(message), "{args:?}: {}", said(&output));
+        assert!(
+            said(&output).contains(message),
+            "{args:?}: {}",
+            said(&output)
+        );
     }
 }
 
 #[test]
 fn our_own_tool_is_judged_as_a_process() {
-    let args = ["--quiet", "--latency", "constant(1ms)", "--retries", "0", "--json", "-"];
+    let args = [
+        "--quiet",
+        "--latency",
+        "constant(1ms)",
+        "--retries",
+        "0",
+        "--json",
+        "-",
+    ];
     let own = ["kvlab", "--connections", "4", "--requests", "2000"];
     let output = grade(None, &[&args[..], &own].concat());
     let row = row(&output);
@@ -142,19 +174,39 @@ fn our_own_tool_is_judged_as_a_process() {
     assert_eq!(row["reported"]["count"], 2000);
     assert_eq!(row["truth"]["source"], "sojourn");
     let omission = &row["scores"].as_array().unwrap()[6];
-    assert_eq!((&omission["name"], &omission["value"]), (&"Omission".into(), &0.0.into()));
+    assert_eq!(
+        (&omission["name"], &omission["value"]),
+        (&"Omission".into(), &0.0.into())
+    );
 }
 
 #[test]
 fn an_open_loop_on_either_protocol_is_held_against_its_timetable() {
     for tool in ["kvlab", "kvlab-aerospike"] {
-        let args = ["--quiet", "--freeze", "every=400ms,for=60ms", "--retries", "0"];
-        let own = [tool, "--connections", "4", "--rate", "500", "--duration", "1s"];
+        let args = [
+            "--quiet",
+            "--freeze",
+            "every=400ms,for=60ms",
+            "--retries",
+            "0",
+        ];
+        let own = [
+            tool,
+            "--connections",
+            "4",
+            "--rate",
+            "500",
+            "--duration",
+            "1s",
+        ];
         let output = grade(None, &[&args[..], &["--json", "-"], &own].concat());
         let row = row(&output);
         assert_eq!(broken_proofs(&row), Vec::<String>::new(), "{tool}");
         assert_eq!(row["truth"]["source"], "timetable");
-        assert_eq!((&row["truth"]["due"], &row["truth"]["read"]), (&500.into(), &500.into()));
+        assert_eq!(
+            (&row["truth"]["due"], &row["truth"]["read"]),
+            (&500.into(), &500.into())
+        );
         assert_eq!(row["reported"]["kind"], "response");
         assert_eq!(row["reported"]["count"], 500);
     }
@@ -173,8 +225,26 @@ fn redis_benchmark_is_read_to_the_last_sample() {
         eprintln!("skipped: redis-benchmark is not installed");
         return;
     }
-    let args = ["--quiet", "--latency", "constant(500us)", "--retries", "0", "--json", "-"];
-    let options = ["redis-benchmark", "-t", "get", "-n", "4000", "-c", "5", "-P", "4"];
+    let args = [
+        "--quiet",
+        "--latency",
+        "constant(500us)",
+        "--retries",
+        "0",
+        "--json",
+        "-",
+    ];
+    let options = [
+        "redis-benchmark",
+        "-t",
+        "get",
+        "-n",
+        "4000",
+        "-c",
+        "5",
+        "-P",
+        "4",
+    ];
     let output = grade(None, &[&args[..], &options].concat());
     let row = row(&output);
     assert_eq!(row["end"]["code"], 0, "{row}");
@@ -186,6 +256,9 @@ fn redis_benchmark_is_read_to_the_last_sample() {
     assert_eq!(count.unwrap()["verdict"], "pass");
     for q in ["p50", "p90", "p99", "p99.9"] {
         let reading = &row["reported"]["quantiles"][q];
-        assert!(reading["high_ns"].as_u64() >= Some(500_000), "{q}: {reading}");
+        assert!(
+            reading["high_ns"].as_u64() >= Some(500_000),
+            "{q}: {reading}"
+        );
     }
 }

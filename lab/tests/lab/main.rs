@@ -5,11 +5,15 @@
     reason = "helpers of tests, where a panic is the message"
 )]
 
+mod bias;
 mod command_line;
+mod compare_and_merge;
 mod explore;
 mod grade;
 mod planted;
 mod real_runs;
 mod scenario_files;
 mod support;
+mod sweeps;
+mod timing_models;
 mod virtual_runs;
