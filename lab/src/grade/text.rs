@@ -147,7 +147,8 @@ fn write_load(graded: &Graded, out: &mut String) -> std::fmt::Result {
     write!(
         out,
         "load: {} requests over {} connections",
-        facts.seen.read, facts.seen.connections
+        facts.seen.read,
+        facts.seen.connections.len()
     )?;
     if let Some(rate) = facts.seen.rate() {
         write!(out, ", {rate:.0} a second")?;

@@ -8,7 +8,7 @@
 //!   the first request on, through the very freezes of this run, simulated with the connections and
 //!   slots of the tool and once more without such limits.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::net::SocketAddr;
 
 use kvlab_mock_server::latency::{Distribution, LatencyRules, Selector};
@@ -44,8 +44,8 @@ pub struct Seen {
     pub last_read: Stamp,
     /// When the last reply was written.
     pub last_written: Stamp,
-    /// Connections that carried load.
-    pub connections: u64,
+    /// The connections that carried load, by their numbers on the server.
+    pub connections: BTreeSet<u64>,
 }
 
 impl Seen {
@@ -73,7 +73,7 @@ impl Seen {
                 .map(|row| row.written)
                 .max()
                 .unwrap_or(Stamp::ZERO),
-            connections: last_rows(&rows).len() as u64,
+            connections: rows.iter().map(|row| row.connection).collect(),
             sojourn: answered.map(sojourn).collect(),
         }
     }
@@ -170,17 +170,22 @@ impl Facts {
             seen.first_read,
             &mock.latency,
         );
-        let limits = |connections: u64, depth: u64| Limits {
+        let pool = |connections: Vec<u64>, depth: u32| Pool {
             connections,
-            depth,
+            depth: usize::try_from(depth).unwrap_or(usize::MAX),
             batch: shape.batch,
+            leg_ns: 0,
+            freezes: Freezes::new(started, &mock.freezes),
         };
-        let slots = limits(u64::from(shape.connections), u64::from(shape.depth));
-        let times = responses(&arrivals, slots, mock, started);
-        let many = limits(arrivals.len() as u64, 1);
+        // Those that were never made have no number, and no freeze of their own.
+        let made = seen.connections.iter().copied();
+        let made = made.chain(std::iter::repeat(NO_NUMBER));
+        let slots = pool(made.take(shape.connections as usize).collect(), shape.depth);
+        let times = responses(&slots, &arrivals);
+        let many = pool(vec![NO_NUMBER; arrivals.len()], 1);
         Self {
             source: Source::Timetable,
-            unlimited: Some(responses(&arrivals, many, mock, started)),
+            unlimited: Some(responses(&many, &arrivals)),
             times,
             due: if is_borrowed { seen.read } else { count },
             is_borrowed,
@@ -202,13 +207,8 @@ impl Facts {
     }
 }
 
-/// The places a simulated client has.
-#[derive(Clone, Copy)]
-struct Limits {
-    connections: u64,
-    depth: u64,
-    batch: bool,
-}
+/// The number of a connection that the server never saw.
+const NO_NUMBER: u64 = u64::MAX;
 
 /// Arrivals at a rate in a span of nanoseconds.
 #[expect(
@@ -268,15 +268,8 @@ fn single_law(latency: &LatencyRules) -> Distribution {
         .map_or(Distribution::None, |rule| rule.law.clone())
 }
 
-fn responses(arrivals: &[Arrival], limits: Limits, mock: &Mock, started: Stamp) -> Sorted {
-    let pool = Pool {
-        connections: (1..=limits.connections).collect(),
-        depth: usize::try_from(limits.depth).unwrap_or(usize::MAX),
-        batch: limits.batch,
-        leg_ns: 0,
-        freezes: Freezes::new(started, &mock.freezes),
-    };
-    let served = simulate(&pool, arrivals);
+fn responses(pool: &Pool, arrivals: &[Arrival]) -> Sorted {
+    let served = simulate(pool, arrivals);
     arrivals
         .iter()
         .zip(served)
@@ -291,7 +284,8 @@ const MOST_ARRIVALS: u64 = 2_000_000;
 mod tests {
     use std::time::Duration;
 
-    use kvlab_mock_server::exchange::Protocol;
+    use kvlab_mock_server::exchange::{Class, Protocol};
+    use kvlab_mock_server::stamp::FaultKind;
 
     use super::super::mock::MockTexts;
     use super::*;
@@ -303,16 +297,23 @@ mod tests {
         ServerRow {
             peer: SocketAddr::from(([127, 0, 0, 1], port)),
             ordinal: 0,
+            connection: u64::from(port),
             sequence: 0,
             protocol: Protocol::Redis,
             command,
+            class: Class::Read,
             read: at(read),
+            started: true,
             start: at(read),
+            drawn_ns: 0,
             wanted_ns: 0,
+            wait_ns: 0,
+            service_ns: 0,
             due: at(written - 2),
             written: at(written),
             written_after: at(written + 1),
             answered: true,
+            fault: FaultKind::None,
         }
     }
 
@@ -331,7 +332,10 @@ mod tests {
             rows,
             ..Truth::default()
         });
-        assert_eq!((seen.read, seen.answered, seen.connections), (4, 3, 2));
+        assert_eq!(
+            (seen.read, seen.answered, seen.connections.len()),
+            (4, 3, 2)
+        );
         assert_eq!(seen.sojourn.samples(), [5, 20, 305]);
         // The last request of a connection may have been under way when the tool stopped.
         assert_eq!(seen.longest_settled_ns, 20);
