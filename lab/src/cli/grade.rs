@@ -40,8 +40,8 @@ pub struct GradeArgs {
     #[arg(long)]
     pub all: bool,
 
-    /// A standard scenario: constant, bimodal, freeze, pipelined, long-freeze; with --all that one
-    /// alone, else constant unless --latency or --freeze is given
+    /// A standard scenario: constant, bimodal, freeze, pipelined, long-freeze, connection-loss; with --all that one
+    /// alone, else constant unless a timing of the server is given
     #[arg(long, value_name = "NAME")]
     pub scenario: Option<String>,
 
@@ -52,6 +52,14 @@ pub struct GradeArgs {
     /// A freeze of the server, as for 'kvlab serve'; may be repeated
     #[arg(long, value_name = "FREEZE", conflicts_with_all = ["all", "scenario"])]
     pub freeze: Vec<String>,
+
+    /// A queue of the server, as for 'kvlab serve': servers=1,service=constant(100us)
+    #[arg(long, value_name = "QUEUE", conflicts_with_all = ["all", "scenario"])]
+    pub queue: Option<String>,
+
+    /// A moment at which the server ends connections, as for 'kvlab serve'; may be repeated
+    #[arg(long, value_name = "CUT", conflicts_with_all = ["all", "scenario"])]
+    pub cut: Vec<String>,
 
     /// Standard scenarios of about half the length
     #[arg(long)]
@@ -258,13 +266,16 @@ fn named(name: &str, is_quick: bool) -> Result<Scenario, Usage> {
 /// The server and load of a single tool. With options of its own, the tool's load is what they ask
 /// for, and what its report is held against follows from whether they ask for a rate.
 fn scenario(args: &GradeArgs, rate: Option<f64>, has_options: bool) -> Result<Scenario, Usage> {
-    let is_own = !(args.latency.is_empty() && args.freeze.is_empty());
+    let lists = [&args.latency, &args.freeze, &args.cut];
+    let is_own = args.queue.is_some() || lists.iter().any(|list| !list.is_empty());
     let base = args.scenario.as_deref().unwrap_or("constant");
     let mut scenario = named(base, args.quick)?;
     if is_own {
         let texts = MockTexts {
             latency: &args.latency,
+            queue: args.queue.as_deref(),
             freezes: &args.freeze,
+            cuts: &args.cut,
         };
         let mock = Mock::parse(&texts, args.seed);
         scenario.mock = mock.map_err(|error| Usage(error.to_string()))?;
@@ -295,16 +306,15 @@ fn command(args: &GradeArgs) -> String {
     if let Some(name) = &args.scenario {
         words.push(format!("--scenario {name}"));
     }
-    words.extend(
-        args.latency
-            .iter()
-            .map(|rule| format!("--latency '{rule}'")),
-    );
-    words.extend(
-        args.freeze
-            .iter()
-            .map(|freeze| format!("--freeze {freeze}")),
-    );
+    let lists = [
+        ("--latency", &args.latency),
+        ("--freeze", &args.freeze),
+        ("--cut", &args.cut),
+    ];
+    for (name, texts) in lists {
+        words.extend(texts.iter().map(|text| format!("{name} '{text}'")));
+    }
+    words.extend(args.queue.iter().map(|queue| format!("--queue '{queue}'")));
     words.extend(
         args.tool
             .iter()

@@ -53,7 +53,7 @@ pub fn judge(subject: &dyn Subject, job: &Job<'_>, run: Run, floor: Option<ToolF
     if let Ok(shape) = shape {
         let scenario = job.scenario;
         let facts = Facts::new(run.seen, scenario.aim, &shape, &scenario.mock, run.started);
-        findings.extend(validity(&facts, &shape, !scenario.mock.latency.is_none()));
+        findings.extend(validity(&facts, &shape, scenario.mock.is_timed()));
         if let Some(machine) = run.machine {
             findings.push(steal(machine.steal_share));
         }
@@ -109,8 +109,8 @@ const SAID: usize = 120;
 
 /// What a distribution shows beyond its median is the machine's, so the server's own lateness has to
 /// be small: the limits of `kvlab run`.
-fn validity(facts: &Facts, shape: &Shape, injects: bool) -> Option<Finding> {
-    if !injects || facts.seen.answered == 0 {
+fn validity(facts: &Facts, shape: &Shape, is_timed: bool) -> Option<Finding> {
+    if !is_timed || facts.seen.answered == 0 {
         return None;
     }
     // In a closed loop all slots may be due together, and the last is written after the others.
@@ -381,15 +381,16 @@ mod tests {
     }
 
     /// A thousand a second for 20 s through freezes of 150 ms each 2 s.
-    fn open() -> Facts {
+    fn open(read: u64) -> Facts {
         let texts = MockTexts {
             latency: &["constant(1ms)".to_owned()],
             freezes: &["every=2s,for=150ms,first=1s".to_owned()],
+            ..MockTexts::default()
         };
         let mock = Mock::parse(&texts, 0).unwrap();
         let seen = Seen {
-            read: 18_000,
-            answered: 18_000,
+            read,
+            answered: read,
             first_read: Stamp::ZERO,
             last_read: Stamp::from_nanos(19_999 * MS),
             longest_settled_ns: 151 * MS,
@@ -447,7 +448,7 @@ mod tests {
 
     #[test]
     fn a_timetable_is_judged_without_taking_off_a_floor() {
-        let facts = open();
+        let facts = open(20_000);
         // Truth: 1 ms at p50 and p90, 131 ms at p99; the freezes carry p99 and p99.9.
         let p99_9 = facts.quantile(Quantile::P99_9).unwrap() / 1_000;
         let mut good = report(20_000, [1_100, 1_100, 131_100, p99_9], 151_000);
@@ -456,6 +457,7 @@ mod tests {
         assert!(found.iter().all(|(_, holds)| *holds), "{found:?}");
         // What a client reports that starts its clock at the send.
         let bad = report(18_000, [1_100, 1_200, 13_800, 151_000], 151_000);
+        let facts = open(18_000);
         let scores = scores(&bad, &facts, &shape(Some(1000.0)), Some(FLOOR));
         let p99 = &scores[2];
         assert_eq!(p99.verdict, Some(Verdict::Fail));
@@ -465,6 +467,11 @@ mod tests {
         assert_eq!(omission.name, ScoreName::Omission);
         assert_eq!(omission.value, Some(0.1));
         assert_eq!(omission.verdict, Some(Verdict::Fail));
+        // 18,000 in the time of 20,000.
+        let rate = &scores[7];
+        assert_eq!(rate.name, ScoreName::RateErr);
+        assert_eq!(rate.verdict, Some(Verdict::Fail));
+        assert!((rate.value.unwrap() + 0.1).abs() < 0.001);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use kvlab_mock_server::latency::{Freeze, LatencyRules, ParseError, Rule};
+use kvlab_mock_server::latency::{Cut, Freeze, LatencyRules, ParseError, Queue, Rule};
 use kvlab_mock_server::{MockServer, ServerConfig, StartError};
 use kvlab_protocol::aerospike::digest::Key;
 use kvlab_protocol::aerospike::particle::Value;
@@ -14,8 +14,12 @@ use crate::subject::Records;
 pub struct Mock {
     /// The delays.
     pub latency: LatencyRules,
+    /// The queue before them.
+    pub queue: Option<Queue>,
     /// When it stands still.
     pub freezes: Vec<Freeze>,
+    /// When it ends connections.
+    pub cuts: Vec<Cut>,
     /// Seed of all that is drawn.
     pub seed: u64,
 }
@@ -25,8 +29,12 @@ pub struct Mock {
 pub struct MockTexts<'a> {
     /// Latency rules.
     pub latency: &'a [String],
+    /// A queue.
+    pub queue: Option<&'a str>,
     /// Freezes.
     pub freezes: &'a [String],
+    /// Cuts.
+    pub cuts: &'a [String],
 }
 
 impl Mock {
@@ -38,9 +46,12 @@ impl Mock {
         let rules = texts.latency.iter().map(|text| text.parse());
         let rules: Vec<Rule> = rules.collect::<Result<_, ParseError>>()?;
         let freezes = texts.freezes.iter().map(|text| text.parse());
+        let cuts = texts.cuts.iter().map(|text| text.parse());
         Ok(Self {
             latency: LatencyRules::new(rules)?,
+            queue: texts.queue.map(str::parse).transpose()?,
             freezes: freezes.collect::<Result<_, ParseError>>()?,
+            cuts: cuts.collect::<Result<_, ParseError>>()?,
             seed,
         })
     }
@@ -50,11 +61,19 @@ impl Mock {
     pub fn config(&self) -> ServerConfig {
         ServerConfig {
             latency: self.latency.clone(),
+            queue: self.queue.clone(),
             freezes: self.freezes.clone(),
+            cuts: self.cuts.clone(),
             seed: self.seed,
             record_rows: true,
             ..ServerConfig::default()
         }
+    }
+
+    /// Whether it makes requests wait, so that there is something to be late with.
+    #[must_use]
+    pub fn is_timed(&self) -> bool {
+        !self.latency.is_none() || self.queue.is_some()
     }
 
     /// The same without any delay: what is left is the machine and the tool.
@@ -98,11 +117,17 @@ impl fmt::Display for Mock {
             .map(ToString::to_string)
             .collect();
         match rules.as_slice() {
-            [] => f.write_str("no delay")?,
+            [] => f.write_str("no latency")?,
             rules => write!(f, "latency {}", rules.join(", "))?,
+        }
+        if let Some(queue) = &self.queue {
+            write!(f, ", queue {queue}")?;
         }
         for freeze in &self.freezes {
             write!(f, ", freeze {freeze}")?;
+        }
+        for cut in &self.cuts {
+            write!(f, ", cut {cut}")?;
         }
         Ok(())
     }

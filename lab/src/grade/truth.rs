@@ -20,7 +20,8 @@ use super::mock::Mock;
 use super::scenario::Aim;
 use crate::check::Spread;
 use crate::subject::Shape;
-use crate::truth::schedule::{Arrival, Pool, simulate};
+use crate::truth::line::LineRule;
+use crate::truth::schedule::{Arrival, Pool, Server, simulate};
 use crate::truth::timing::Freezes;
 use crate::truth::{Quantile, Sorted};
 
@@ -168,24 +169,30 @@ impl Facts {
             count.min(MOST_ARRIVALS),
             rate,
             seen.first_read,
-            &mock.latency,
+            mock,
         );
         let pool = |connections: Vec<u64>, depth: u32| Pool {
             connections,
             depth: usize::try_from(depth).unwrap_or(usize::MAX),
             batch: shape.batch,
-            leg_ns: 0,
+        };
+        let server = Server {
             freezes: Freezes::new(started, &mock.freezes),
+            line: mock.queue.as_ref().map(|queue| LineRule {
+                servers: queue.servers,
+                limit: queue.limit,
+            }),
+            ..Server::default()
         };
         // Those that were never made have no number, and no freeze of their own.
         let made = seen.connections.iter().copied();
         let made = made.chain(std::iter::repeat(NO_NUMBER));
         let slots = pool(made.take(shape.connections as usize).collect(), shape.depth);
-        let times = responses(&slots, &arrivals);
+        let times = responses(&server, slots, &arrivals);
         let many = pool(vec![NO_NUMBER; arrivals.len()], 1);
         Self {
             source: Source::Timetable,
-            unlimited: Some(responses(&many, &arrivals)),
+            unlimited: Some(responses(&server, many, &arrivals)),
             times,
             due: if is_borrowed { seen.read } else { count },
             is_borrowed,
@@ -229,31 +236,38 @@ fn arrivals_within(rate: f64, span_ns: u64) -> u64 {
     clippy::cast_precision_loss,
     reason = "moments and delays in whole nanoseconds"
 )]
-fn arrivals(count: u64, rate: f64, first: Stamp, latency: &LatencyRules) -> Vec<Arrival> {
-    let law = single_law(latency);
-    let step = coprime_step(count);
+fn arrivals(count: u64, rate: f64, first: Stamp, mock: &Mock) -> Vec<Arrival> {
+    let law = single_law(&mock.latency);
+    let service = mock.queue.as_ref().map(|queue| queue.service.clone());
+    let service = service.unwrap_or_default();
+    let step = coprime_step(count / 8 * 5, count);
+    let other = coprime_step(count / 7 * 3, count);
+    let share = |number: u64, step: u64| {
+        let place = u128::from(number) * u128::from(step) % u128::from(count.max(1));
+        (place as f64 + 0.5) / count as f64
+    };
     (0..count)
         .map(|number| {
-            let place = u128::from(number) * u128::from(step) % u128::from(count.max(1));
-            let share = (place as f64 + 0.5) / count as f64;
             Arrival {
                 intended_ns: first.as_nanos() + (number as f64 * 1e9 / rate) as u64,
-                wanted_ns: law.quantile_ns(share).round() as u64,
+                drawn_ns: law.quantile_ns(share(number, step)).round() as u64,
+                service_ns: service.quantile_ns(share(number, other)).round() as u64,
+                is_data: true,
             }
         })
         .collect()
 }
 
-/// A step near the golden section of `count` that visits every place once.
-fn coprime_step(count: u64) -> u64 {
+/// A step from `least` on that visits every place of `count` once.
+fn coprime_step(least: u64, count: u64) -> u64 {
     let gcd = |mut a: u64, mut b: u64| {
         while b != 0 {
             (a, b) = (b, a % b);
         }
         a
     };
-    let golden = count / 8 * 5 + count % 8 * 5 / 8;
-    (golden.max(1)..)
+    let mut steps = least.max(1)..;
+    steps
         .find(|step| gcd(*step, count.max(1)) == 1)
         .unwrap_or(1)
 }
@@ -268,11 +282,11 @@ fn single_law(latency: &LatencyRules) -> Distribution {
         .map_or(Distribution::None, |rule| rule.law.clone())
 }
 
-fn responses(pool: &Pool, arrivals: &[Arrival]) -> Sorted {
-    let served = simulate(pool, arrivals);
+fn responses(server: &Server, pool: Pool, arrivals: &[Arrival]) -> Sorted {
+    let served = simulate(server, &[(pool, arrivals.to_vec())]);
     arrivals
         .iter()
-        .zip(served)
+        .zip(served.into_iter().flatten())
         .map(|(arrival, served)| served.received_ns.saturating_sub(arrival.intended_ns))
         .collect()
 }
@@ -361,6 +375,7 @@ mod tests {
         let texts = MockTexts {
             latency: &["constant(1ms)".to_owned()],
             freezes: &["every=2s,for=150ms,first=1s".to_owned()],
+            ..MockTexts::default()
         };
         Mock::parse(&texts, 0).unwrap()
     }
@@ -408,14 +423,23 @@ mod tests {
 
     #[test]
     fn delays_of_a_timetable_take_every_quantile_of_the_law_once() {
-        let rules = LatencyRules::new(vec!["uniform(0ms,10ms)".parse().unwrap()]).unwrap();
-        let list = arrivals(1000, 100.0, Stamp::ZERO, &rules);
-        let wanted: Sorted = list.iter().map(|arrival| arrival.wanted_ns).collect();
+        let texts = MockTexts {
+            latency: &["uniform(0ms,10ms)".to_owned()],
+            queue: Some("servers=1,service=uniform(0ms,10ms)"),
+            ..MockTexts::default()
+        };
+        let mock = Mock::parse(&texts, 0).unwrap();
+        let list = arrivals(1000, 100.0, Stamp::ZERO, &mock);
+        let drawn: Sorted = list.iter().map(|arrival| arrival.drawn_ns).collect();
+        let services: Sorted = list.iter().map(|arrival| arrival.service_ns).collect();
         let expected: Vec<u64> = (0..1000).map(|n| n * 10_000 + 5_000).collect();
-        assert_eq!(wanted.samples(), expected);
+        assert_eq!(drawn.samples(), expected);
+        assert_eq!(services, drawn);
+        let together = list.iter().filter(|one| one.drawn_ns == one.service_ns);
+        assert!(together.count() < 10);
         assert_eq!(list[999].intended_ns, 9_990 * MS);
         // No runs: neighbours differ.
-        assert!(list[0].wanted_ns.abs_diff(list[1].wanted_ns) > MS);
-        assert!(arrivals(0, 1.0, Stamp::ZERO, &rules).is_empty());
+        assert!(list[0].drawn_ns.abs_diff(list[1].drawn_ns) > MS);
+        assert!(arrivals(0, 1.0, Stamp::ZERO, &mock).is_empty());
     }
 }
