@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
 use std::str::FromStr;
 
-use crate::latency::{Freeze, Freezes, LatencyRules};
+use crate::latency::{Cut, Freeze, Freezes, LatencyRules, Queue};
 
 /// The settings of a server. [`ServerConfig::default`] is a server without delay on free ports of
 /// the loopback address.
@@ -24,8 +24,12 @@ pub struct ServerConfig {
     pub seed: u64,
     /// How late replies are meant to be.
     pub latency: LatencyRules,
+    /// The queue that reads and writes pass before their delay.
+    pub queue: Option<Queue>,
     /// The freezes; they add up.
     pub freezes: Vec<Freeze>,
+    /// The moments at which connections are ended.
+    pub cuts: Vec<Cut>,
     /// Whether to keep a row for every request.
     pub record_rows: bool,
     /// Whether waiting ends in a short spin (precise) or in a plain wake-up (cheap).
@@ -46,7 +50,9 @@ impl Default for ServerConfig {
             workers: 1,
             seed: 0,
             latency: LatencyRules::default(),
+            queue: None,
             freezes: Vec::new(),
+            cuts: Vec::new(),
             record_rows: false,
             spin: true,
             redis: RedisConfig::default(),
@@ -59,12 +65,15 @@ impl ServerConfig {
     /// More workers are refused.
     pub const MAX_WORKERS: usize = 256;
 
-    /// The same server without anything that delays or ends: no latency, no freezes.
+    /// The same server without anything that delays or ends: no latency, no queue, no
+    /// freezes, no cuts.
     #[must_use]
     pub fn without_delays(self) -> Self {
         Self {
             latency: LatencyRules::default(),
+            queue: None,
             freezes: Vec::new(),
+            cuts: Vec::new(),
             ..self
         }
     }
@@ -91,6 +100,9 @@ impl ServerConfig {
         if frozen > Freezes::MOST_OF_TIME {
             let found = format!("{:.1}%", 100.0 * frozen);
             return refuse("the time in freezes", &found, "at most 99%");
+        }
+        if self.cuts.len() > Cut::MAX {
+            return refuse("the number of cuts", &self.cuts.len(), "at most 64");
         }
         if !(1..=RedisConfig::MAX_DATABASES).contains(&self.redis.databases) {
             return refuse(

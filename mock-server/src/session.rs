@@ -6,10 +6,13 @@
 //! what it wrote ([`Session::wrote`]). The real and the virtual shell drive the same code.
 //!
 //! When is a reply due? `due = max(start + wanted, previous due of the connection, end of a
-//! freeze)`. On RESP a request starts when it was read, so pipelined requests wait side by side; on
+//! freeze)`, and where there is a queue, `wanted` begins when the request has passed it. On RESP a request starts when it was read, so pipelined requests wait side by side; on
 //! Aerospike a message starts only after the reply before it was written, as the real server does.
 //! Commands execute at their start. A request that cannot start yet is held: its bytes stay in the
 //! input buffer, stamped with the moment they were complete.
+//!
+//! A connection may have a cut coming: the moment at which the server ends it. Up to that moment
+//! everything goes on as usual, and what starts, becomes due or is read after it does so no more.
 //!
 //! Replies lie in one buffer in request order, because due moments of a connection never decrease;
 //! the queue beside it says how many bytes belong to which moment. Consecutive requests that share
@@ -17,7 +20,7 @@
 
 use std::collections::VecDeque;
 use std::mem;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::{Buf, BytesMut};
 use kvlab_timing::Stamp;
@@ -28,7 +31,7 @@ use crate::clients::ClientInfo;
 use crate::dialect::{Context, Dialect, Flow, Refusal};
 use crate::event::Event;
 use crate::exchange::{Class, Exchange, Protocol};
-use crate::latency::Freezes;
+use crate::latency::{Cut, CutKind, Freezes, Passage, Station};
 use crate::stamp::{FaultKind, ServerRow, Times};
 use crate::worker::Worker;
 
@@ -60,6 +63,8 @@ pub struct Session {
     sequence: u64,
     rng: Xoshiro256PlusPlus,
     freezes: Freezes,
+    /// When and how the server ends this connection, if it is to.
+    cut: Option<(Stamp, CutKind)>,
     ending: Ending,
 }
 
@@ -82,7 +87,9 @@ struct Queued {
     read: Stamp,
     start: Stamp,
     due: Stamp,
+    drawn_ns: u64,
     wanted_ns: u64,
+    passage: Option<Passage>,
     len: usize,
     count: u64,
     protocol: Protocol,
@@ -100,6 +107,8 @@ enum Ending {
     /// As before, and requests that were read but not started are forgotten.
     AfterThis,
     AtOnce,
+    /// As at once, because a cut was due.
+    Cut(CutKind),
 }
 
 /// Above this many bytes of unsent replies or unexecuted requests, the shell stops reading until the
@@ -121,11 +130,10 @@ impl Session {
         // A stream of its own for every connection: what one draws does not depend on the others.
         let stream = worker.shared.config.seed ^ client.id.0.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let (now, rejection) = (client.connected, dialect.rejection());
-        let freezes = Freezes::of_connection(
-            &worker.shared.config.freezes,
-            worker.shared.started,
-            client.id.number(),
-        );
+        let (config, started) = (&worker.shared.config, worker.shared.started);
+        let number = client.id.number();
+        let freezes = Freezes::of_connection(&config.freezes, started, number);
+        let cut = Cut::first_of(&config.cuts, started, number, now);
         let mut session = Self {
             client,
             dialect,
@@ -144,6 +152,7 @@ impl Session {
             sequence: 0,
             rng: Xoshiro256PlusPlus::seed_from_u64(stream),
             freezes,
+            cut,
             ending: Ending::Open,
         };
         if let Some(rejection) = rejection {
@@ -161,6 +170,7 @@ impl Session {
     /// Takes in `data`, which a read returned at `now`.
     pub fn handle_bytes(&mut self, now: Stamp, data: &[u8], worker: &mut Worker) {
         worker.stats.bytes_in += data.len() as u64;
+        self.cut_off(now);
         if self.ending != Ending::Open {
             return;
         }
@@ -200,6 +210,7 @@ impl Session {
             self.resume(until);
         }
         self.drain(now, worker);
+        self.cut_off(now);
     }
 
     /// Something happened elsewhere that concerns this connection.
@@ -218,15 +229,23 @@ impl Session {
     /// When [`Session::handle_timeout`] wants to be called next, if nothing else happens.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Stamp> {
+        if matches!(self.ending, Ending::Cut(_)) {
+            return None;
+        }
         let reply = self.queue.get(self.released).map(|queued| queued.due);
         let start = match self.parked {
             Some(parked) => parked.until,
             None => self.wake_at,
         };
-        match (reply, start) {
-            (Some(reply), Some(start)) => Some(reply.min(start)),
-            (reply, start) => reply.or(start),
-        }
+        [reply, start, self.poll_cut()].into_iter().flatten().min()
+    }
+
+    /// The moment of the cut that this connection still has to come; to be asked for even while the
+    /// client takes no replies.
+    #[must_use]
+    pub fn poll_cut(&self) -> Option<Stamp> {
+        let is_past = matches!(self.ending, Ending::Cut(_));
+        self.cut.filter(|_| !is_past).map(|(moment, _)| moment)
     }
 
     /// Whether any reply waits to become due or to be written: without one there is no need to ask
@@ -238,8 +257,9 @@ impl Session {
 
     /// The bytes that may be written at `now`.
     pub fn poll_output(&mut self, now: Stamp, worker: &mut Worker) -> &[u8] {
+        let last = self.not_after(now);
         while let Some(next) = self.queue.get(self.released)
-            && next.due <= now
+            && next.due <= last
         {
             self.ready += next.len;
             self.released += 1;
@@ -292,22 +312,53 @@ impl Session {
             Ending::Open => false,
             Ending::AfterReplies => self.queue.is_empty() && self.held.is_empty(),
             Ending::AfterThis => self.queue.is_empty(),
-            Ending::AtOnce => true,
+            Ending::AtOnce | Ending::Cut(_) => true,
         }
+    }
+
+    /// Whether the client is to see a reset in place of an orderly end.
+    #[must_use]
+    pub fn ends_by_reset(&self) -> bool {
+        self.ending == Ending::Cut(CutKind::Reset)
+    }
+
+    /// Ends the connection if its cut has come.
+    fn cut_off(&mut self, now: Stamp) {
+        if let Some((moment, how)) = self.cut
+            && moment <= now
+        {
+            self.ending = Ending::Cut(how);
+        }
+    }
+
+    /// `now`, but no moment after the cut: what happens there happens no more, however late the
+    /// shell comes to it.
+    fn not_after(&self, now: Stamp) -> Stamp {
+        self.cut.map_or(now, |(moment, _)| moment.min(now))
     }
 
     /// The connection is gone: accounts for the requests that will never be answered.
     pub fn close(&mut self, now: Stamp, worker: &mut Worker) {
-        while let Some(queued) = self.queue.pop_front() {
+        let cut = match self.ending {
+            Ending::Cut(CutKind::Close) => Some(&mut worker.stats.closed),
+            Ending::Cut(CutKind::Reset) => Some(&mut worker.stats.reset),
+            _ => None,
+        };
+        let fault = cut.map(|count| {
+            *count += 1;
+            FaultKind::Cut
+        });
+        while let Some(mut queued) = self.queue.pop_front() {
+            queued.fault = fault.unwrap_or(queued.fault);
             self.record(&queued, now, now, false, worker);
         }
-        self.give_up_held(now, worker);
+        self.give_up_held(now, fault.unwrap_or_default(), worker);
         self.dialect.close(&worker.shared, &self.client);
         worker.shared.clients.remove(self.client.id);
     }
 
     /// Accounts for the requests that were read but never started.
-    fn give_up_held(&mut self, now: Stamp, worker: &mut Worker) {
+    fn give_up_held(&mut self, now: Stamp, fault: FaultKind, worker: &mut Worker) {
         let mut input = mem::take(&mut self.input);
         for held in mem::take(&mut self.held) {
             let frame = input.split_to(held.len);
@@ -319,18 +370,20 @@ impl Session {
                 command,
                 class,
                 ..
-            } = self.dialect.describe(&frame);
+            } = self.dialect.foresee(&frame);
             let never = Queued {
                 read: held.read,
                 start: now,
                 due: now,
+                drawn_ns: 0,
                 wanted_ns: 0,
+                passage: None,
                 len: 0,
                 count: 1,
                 protocol,
                 command,
                 class,
-                fault: FaultKind::None,
+                fault,
                 started: false,
             };
             self.record(&never, now, now, false, worker);
@@ -397,7 +450,7 @@ impl Session {
         self.wake_at = None;
         let mut input = mem::take(&mut self.input);
         while self.parked.is_none()
-            && !matches!(self.ending, Ending::AfterThis | Ending::AtOnce)
+            && matches!(self.ending, Ending::Open | Ending::AfterReplies)
             && let Some(front) = self.held.front()
         {
             let (read, len) = (front.read, front.len);
@@ -430,7 +483,7 @@ impl Session {
             return None;
         }
         let start = self.freezes.leave(read.max(self.not_before));
-        if start > now {
+        if start > self.not_after(now) {
             self.wake_at = Some(start);
             return None;
         }
@@ -439,7 +492,41 @@ impl Session {
 
     /// Executes one request; false if the command parked itself instead.
     fn run(&mut self, frame: &[u8], read: Stamp, start: Stamp, worker: &mut Worker) -> bool {
+        let shared = Arc::clone(&worker.shared);
+        // Held until the request has passed, so that requests pass one after the other.
+        let station = shared.station.as_ref().filter(|_| {
+            let class = self.dialect.foresee(frame).class;
+            class != Class::Admin
+        });
+        let mut station = station.map(lock);
         let before = self.out.len();
+        let mut reply = Queued {
+            read,
+            start,
+            due: start,
+            drawn_ns: 0,
+            wanted_ns: 0,
+            passage: None,
+            len: 0,
+            count: 1,
+            protocol: Protocol::Redis,
+            command: "",
+            class: Class::Admin,
+            fault: FaultKind::None,
+            started: true,
+        };
+        if let Some(place) = station.as_mut().and_then(|station| station.refuses(start)) {
+            self.dialect.refuse_overloaded(&mut self.out);
+            worker.stats.refused += 1;
+            reply.fault = FaultKind::Refused;
+            reply.passage = Some(Passage {
+                place,
+                ..Passage::default()
+            });
+            self.describe(frame, &mut reply);
+            self.answer(reply, before, worker);
+            return true;
+        }
         let mut context = Context {
             now: start,
             worker: worker.index,
@@ -454,47 +541,43 @@ impl Session {
                 return false;
             }
         }
-        let exchange = self.dialect.describe(frame);
-        let wanted_ns = if worker.shared.config.latency.is_none() {
-            0
-        } else {
-            worker
-                .shared
-                .config
-                .latency
-                .wanted_ns(&exchange, &mut self.rng)
-        };
-        let (
-            ordinal,
-            Exchange {
-                protocol,
-                command,
-                class,
-                ..
-            },
-        ) = (self.dialect.ordinal(), exchange);
-        worker.count_call(protocol, ordinal);
-        let unfrozen = start.add_nanos(wanted_ns).max(self.last_due);
-        let due = self.freezes.leave(unfrozen);
-        let fault = FaultKind::of_freeze(start > read.max(self.not_before) || due > unfrozen);
-        let len = self.out.len() - before;
-        self.enqueue(
-            Queued {
-                read,
-                start,
-                due,
-                wanted_ns,
-                len,
-                count: 1,
-                protocol,
-                command,
-                class,
-                fault,
-                started: true,
-            },
-            worker.rows.is_some(),
-        );
+        self.describe(frame, &mut reply);
+        let config = &shared.config;
+        if let Some(station) = &mut station {
+            let service = config.queue.as_ref().map(|queue| &queue.service);
+            let service_ns = service.map_or(0, |law| law.sample_ns(&mut self.rng));
+            reply.passage = Some(station.serve(start, service_ns));
+        }
+        if !config.latency.is_none() {
+            let exchange = self.dialect.describe(frame);
+            reply.drawn_ns = config.latency.wanted_ns(&exchange, &mut self.rng);
+            reply.wanted_ns = reply.drawn_ns;
+        }
+        worker.count_call(reply.protocol, self.dialect.ordinal());
+        self.answer(reply, before, worker);
         true
+    }
+
+    /// Fills in what rules and statistics know of the request.
+    fn describe(&self, frame: &[u8], reply: &mut Queued) {
+        let exchange = self.dialect.describe(frame);
+        (reply.protocol, reply.command) = (exchange.protocol, exchange.command);
+        reply.class = exchange.class;
+    }
+
+    /// Puts the reply that was written behind the first `before` bytes in its place, due as the rule
+    /// says.
+    fn answer(&mut self, mut reply: Queued, before: usize, worker: &Worker) {
+        let queue_ns = reply.passage.map_or(0, Passage::total_ns);
+        let ready = reply.start.add_nanos(queue_ns + reply.wanted_ns);
+        let unfrozen = ready.max(self.last_due);
+        reply.due = self.freezes.leave(unfrozen);
+        let frozen = reply.start > reply.read.max(self.not_before) || reply.due > unfrozen;
+        if frozen && reply.fault == FaultKind::None {
+            reply.fault = FaultKind::Frozen;
+        }
+        reply.len = self.out.len() - before;
+        self.enqueue(reply, worker.rows.is_some());
     }
 
     fn enqueue(&mut self, reply: Queued, own_row: bool) {
@@ -503,7 +586,7 @@ impl Session {
             && self.queue.len() > self.released
             && let Some(last) = self.queue.back_mut()
             && (last.read, last.due, last.wanted_ns) == (reply.read, reply.due, reply.wanted_ns)
-            && (last.class, last.fault) == (reply.class, reply.fault)
+            && (last.class, last.fault, last.passage) == (reply.class, reply.fault, None)
         {
             last.len += reply.len;
             last.count += 1;
@@ -519,28 +602,22 @@ impl Session {
         self.ending = Ending::AfterReplies;
         let len = self.out.len() - before;
         if len > 0 {
-            let unfrozen = now.max(self.last_due);
-            let due = self.freezes.leave(unfrozen);
-            let fault = FaultKind::of_freeze(due > unfrozen);
-            let protocol = self.dialect.protocol();
-            let command = "protocol-error";
-            let own_row = worker.rows.is_some();
-            self.enqueue(
-                Queued {
-                    read: now,
-                    start: now,
-                    due,
-                    wanted_ns: 0,
-                    len,
-                    count: 1,
-                    protocol,
-                    command,
-                    class: Class::Admin,
-                    fault,
-                    started: true,
-                },
-                own_row,
-            );
+            let reply = Queued {
+                read: now,
+                start: now,
+                due: now,
+                drawn_ns: 0,
+                wanted_ns: 0,
+                passage: None,
+                len,
+                count: 1,
+                protocol: self.dialect.protocol(),
+                command: "protocol-error",
+                class: Class::Admin,
+                fault: FaultKind::None,
+                started: true,
+            };
+            self.answer(reply, before, worker);
         }
     }
 
@@ -577,6 +654,8 @@ impl Session {
             let times = Times {
                 read: queued.read,
                 wanted_ns: queued.wanted_ns,
+                queue_ns: queued.passage.map_or(0, Passage::total_ns),
+                in_queue: queued.passage.is_some(),
                 due: queued.due,
                 written: before,
             };
@@ -594,10 +673,11 @@ impl Session {
                 read: queued.read,
                 started: queued.started,
                 start: queued.start,
-                drawn_ns: queued.wanted_ns,
+                drawn_ns: queued.drawn_ns,
                 wanted_ns: queued.wanted_ns,
-                wait_ns: 0,
-                service_ns: 0,
+                queue_place: queued.passage.map(|passage| passage.place),
+                wait_ns: queued.passage.map_or(0, |passage| passage.wait_ns),
+                service_ns: queued.passage.map_or(0, |passage| passage.service_ns),
                 due: queued.due,
                 written: before,
                 written_after: after,
@@ -606,4 +686,8 @@ impl Session {
             });
         }
     }
+}
+
+fn lock(station: &Mutex<Station>) -> MutexGuard<'_, Station> {
+    station.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -4,6 +4,7 @@
 //! time against the timetable; under virtual time both have to be exact.
 
 use kvlab_mock_server::latency::{Distribution, Selector};
+use kvlab_mock_server::stamp::FaultKind;
 use serde::Serialize;
 
 use super::timetable::Timetable;
@@ -300,7 +301,10 @@ impl Injected {
             .filter(|pair| pair.is_measured());
         Self {
             law: single_law(evidence),
-            wanted: pairs.map(|pair| pair.server.wanted_ns).collect(),
+            wanted: pairs
+                .filter(|pair| pair.server.fault != FaultKind::Refused)
+                .map(|pair| pair.server.drawn_ns)
+                .collect(),
         }
     }
 

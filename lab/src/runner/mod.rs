@@ -12,12 +12,14 @@ use std::net::SocketAddr;
 use kvlab_bench_client::record::{ClientRow, RowKind, Summary};
 use kvlab_bench_client::settings::Target;
 use kvlab_bench_client::{RunError, Settings};
-use kvlab_mock_server::latency::{Freeze, LatencyRules};
+use kvlab_mock_server::latency::{Cut, Freeze, LatencyRules, Queue};
 use kvlab_mock_server::{ServerConfig, StartError};
 use kvlab_timing::Stamp;
 
 use crate::noise::MachineUse;
 use crate::truth::Joined;
+use crate::truth::cuts::Cuts;
+use crate::truth::line::LineRule;
 use crate::truth::timing::{Freezes, Rule};
 
 /// What a finished run of one client left behind.
@@ -110,8 +112,12 @@ pub struct ServerFacts {
     pub started: Stamp,
     /// The delays it was to inject.
     pub latency: LatencyRules,
+    /// Its queue.
+    pub queue: Option<Queue>,
     /// Its freezes.
     pub freezes: Vec<Freeze>,
+    /// The moments at which it was to end connections.
+    pub cuts: Vec<Cut>,
 }
 
 impl ServerFacts {
@@ -119,7 +125,9 @@ impl ServerFacts {
         Self {
             started,
             latency: config.latency.clone(),
+            queue: config.queue.clone(),
             freezes: config.freezes.clone(),
+            cuts: config.cuts.clone(),
         }
     }
 
@@ -127,6 +135,21 @@ impl ServerFacts {
     #[must_use]
     pub fn freezes(&self) -> Freezes {
         Freezes::new(self.started, &self.freezes)
+    }
+
+    /// Its queue, but for the law of its service.
+    #[must_use]
+    pub fn line(&self) -> Option<LineRule> {
+        self.queue.as_ref().map(|queue| LineRule {
+            servers: queue.servers,
+            limit: queue.limit,
+        })
+    }
+
+    /// Its cuts as moments.
+    #[must_use]
+    pub fn cuts(&self) -> Cuts {
+        Cuts::new(self.started, &self.cuts)
     }
 }
 
@@ -136,6 +159,8 @@ impl Evidence {
     pub fn rule(&self) -> Rule {
         Rule {
             freezes: self.server.freezes(),
+            line: self.server.line(),
+            cuts: self.server.cuts(),
             open: self.settings.load.is_open(),
         }
     }

@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::str::FromStr;
 
 use kvlab_mock_server::ServerConfig;
-use kvlab_mock_server::latency::{Freeze, LatencyRules, Rule};
+use kvlab_mock_server::latency::{LatencyRules, Rule};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -22,7 +22,9 @@ pub struct ServerPart {
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub(super) struct RawServer {
     latency: OneOrMore,
+    queue: Option<Spanned<String>>,
     freeze: OneOrMore,
+    cut: OneOrMore,
     workers: usize,
     seed: u64,
     spin: bool,
@@ -34,7 +36,9 @@ impl Default for RawServer {
         let usual = ServerConfig::default();
         Self {
             latency: OneOrMore::default(),
+            queue: None,
             freeze: OneOrMore::default(),
+            cut: OneOrMore::default(),
             workers: usual.workers,
             seed: 1,
             spin: usual.spin,
@@ -62,7 +66,6 @@ impl RawServer {
         let rules: Vec<Rule> = self.latency.parse("latency")?;
         let latency =
             LatencyRules::new(rules).map_err(|error| (None, format!("latency: {error}")))?;
-        let freezes: Vec<Freeze> = self.freeze.parse("freeze")?;
         if !(1..=MAX_WORKERS).contains(&self.workers) {
             let message = format!(
                 "workers: expected 1 to {MAX_WORKERS}, found {}",
@@ -77,7 +80,11 @@ impl RawServer {
             workers: self.workers,
             seed: self.seed,
             latency,
-            freezes,
+            queue: OneOrMore(self.queue.into_iter().collect())
+                .parse("queue")?
+                .pop(),
+            freezes: self.freeze.parse("freeze")?,
+            cuts: self.cut.parse("cut")?,
             spin: self.spin,
             record_rows: true,
             ..ServerConfig::default()

@@ -6,9 +6,11 @@
 //! ([`schedule`]).
 
 pub mod arrivals;
+pub mod cuts;
 pub mod digest;
 pub mod exact;
 pub mod join;
+pub mod line;
 pub mod schedule;
 pub mod timing;
 

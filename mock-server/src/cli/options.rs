@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 
 use super::port::Port;
-use super::settings::{FreezeSetting, Settings};
+use super::settings::{OrNone, Settings};
 use crate::config::RedisVersion;
-use crate::latency::Rule;
+use crate::latency::{Cut, Freeze, Queue, Rule};
 
 /// The options of `serve`. Each but `--config` and `--print-config` is also a key of the
 /// configuration file.
@@ -39,10 +39,19 @@ pub struct ServeArgs {
     #[arg(long, value_name = "RULE", help_heading = "Timing")]
     pub latency: Vec<Rule>,
 
+    /// Reads and writes pass a queue: servers=4,service=exponential(mean=1ms)[,limit=N], or none
+    #[arg(long, value_name = "QUEUE", help_heading = "Timing")]
+    pub queue: Option<OrNone<Queue>>,
+
     /// Freezes the server, may be repeated: every=2s,for=150ms[,first=1s], at=3s,for=1s, or none;
     /// with ,connection=N that connection alone
     #[arg(long, value_name = "FREEZE", help_heading = "Timing")]
-    pub freeze: Vec<FreezeSetting>,
+    pub freeze: Vec<OrNone<Freeze>>,
+
+    /// Ends connections, may be repeated: every=2s[,first=1s], at=3s, or none; with ,connection=N
+    /// that one alone, with ,how=reset by a reset
+    #[arg(long, value_name = "CUT", help_heading = "Timing")]
+    pub cut: Vec<OrNone<Cut>>,
 
     /// Waits without spinning: cheaper, and about 50 us less precise
     #[arg(long, help_heading = "Timing")]
@@ -109,7 +118,9 @@ impl ServeArgs {
             port: self.port,
             ports_file: self.ports_file,
             latency: (!self.latency.is_empty()).then_some(self.latency),
+            queue: self.queue,
             freeze: (!self.freeze.is_empty()).then_some(self.freeze),
+            cut: (!self.cut.is_empty()).then_some(self.cut),
             spin: self.no_spin.then_some(false),
             workers: self.workers,
             seed: self.seed,

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use super::port::Port;
 use crate::config::{RedisVersion, ServerConfig};
-use crate::latency::{Freeze, LatencyRules, ParseError, Rule};
+use crate::latency::{Cut, Freeze, LatencyRules, Queue, Rule};
 use crate::server::StartError;
 
 /// Settings of a server as given; what is `None` was not given. Lists that are given replace those
@@ -39,9 +39,15 @@ pub struct Settings {
     /// Latency rules.
     #[serde(with = "as_text::list")]
     pub latency: Option<Vec<Rule>>,
+    /// The queue.
+    #[serde(with = "as_text::one")]
+    pub queue: Option<OrNone<Queue>>,
     /// The freezes.
     #[serde(with = "as_text::list")]
-    pub freeze: Option<Vec<FreezeSetting>>,
+    pub freeze: Option<Vec<OrNone<Freeze>>>,
+    /// The moments at which connections are ended.
+    #[serde(with = "as_text::list")]
+    pub cut: Option<Vec<OrNone<Cut>>>,
     /// Whether waiting ends in a short spin.
     pub spin: Option<bool>,
     /// Worker threads.
@@ -89,7 +95,9 @@ impl Settings {
             port: self.port.or(other.port),
             ports_file: self.ports_file.or(other.ports_file),
             latency: self.latency.or(other.latency),
+            queue: self.queue.or(other.queue),
             freeze: self.freeze.or(other.freeze),
+            cut: self.cut.or(other.cut),
             spin: self.spin.or(other.spin),
             workers: self.workers.or(other.workers),
             seed: self.seed.or(other.seed),
@@ -121,12 +129,9 @@ impl Settings {
                 .number(),
             shared_port,
             latency: LatencyRules::new(self.latency.clone().unwrap_or_default())?,
-            freezes: self
-                .freeze
-                .iter()
-                .flatten()
-                .filter_map(|setting| setting.0)
-                .collect(),
+            queue: self.queue.clone().and_then(|setting| setting.0),
+            freezes: values(&self.freeze),
+            cuts: values(&self.cut),
             ..ServerConfig::default()
         };
         set(&mut config.bind, &self.bind);
@@ -152,13 +157,9 @@ impl Settings {
             port: Some(config.shared_port.into()),
             ports_file: given.ports_file.clone(),
             latency: Some(config.latency.rules().to_vec()),
-            freeze: Some(
-                config
-                    .freezes
-                    .iter()
-                    .map(|freeze| FreezeSetting(Some(*freeze)))
-                    .collect(),
-            ),
+            queue: Some(OrNone(config.queue.clone())),
+            freeze: settings(&config.freezes),
+            cut: settings(&config.cuts),
             spin: Some(config.spin),
             workers: Some(config.workers),
             seed: Some(config.seed),
@@ -178,28 +179,40 @@ fn set<T: Clone>(setting: &mut T, given: &Option<T>) {
     }
 }
 
-/// A freeze, or `none` to override one.
+/// A value, or `none` to override those of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FreezeSetting(pub Option<Freeze>);
+pub struct OrNone<T>(pub Option<T>);
 
-impl FromStr for FreezeSetting {
-    type Err = ParseError;
+impl<T: FromStr> FromStr for OrNone<T> {
+    type Err = T::Err;
 
-    fn from_str(text: &str) -> Result<Self, ParseError> {
+    fn from_str(text: &str) -> Result<Self, T::Err> {
         match text {
             "none" => Ok(Self(None)),
-            _ => text.parse().map(|freeze| Self(Some(freeze))),
+            _ => text.parse().map(|value| Self(Some(value))),
         }
     }
 }
 
-impl std::fmt::Display for FreezeSetting {
+impl<T: std::fmt::Display> std::fmt::Display for OrNone<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.0 {
-            Some(freeze) => freeze.fmt(f),
+            Some(value) => value.fmt(f),
             None => f.write_str("none"),
         }
     }
+}
+
+/// The values of a list as it was given.
+fn values<T: Clone>(given: &Option<Vec<OrNone<T>>>) -> Vec<T> {
+    let all = given.iter().flatten();
+    all.filter_map(|setting| setting.0.clone()).collect()
+}
+
+/// The list as it could have been given.
+fn settings<T: Clone>(values: &[T]) -> Option<Vec<OrNone<T>>> {
+    let setting = |value: &T| OrNone(Some(value.clone()));
+    Some(values.iter().map(setting).collect())
 }
 
 const REDIS_PORT: u16 = 6379;
@@ -288,7 +301,9 @@ aerospike-port = "off"
 port = 4000
 ports-file = "/tmp/ports"
 latency = ["constant(1ms)", "redis.get@user:*=lognormal(p50=300us,p99=2ms)"]
+queue = "servers=4,service=exponential(mean=1ms),limit=100"
 freeze = ["every=2s,for=150ms,first=1s", "at=3s,for=1s,connection=2"]
+cut = ["every=10s", "at=3s,connection=2,how=reset"]
 spin = false
 workers = 2
 seed = 7
@@ -330,7 +345,9 @@ redis-port = 6379
 aerospike-port = 3000
 port = "off"
 latency = []
+queue = "none"
 freeze = []
+cut = []
 spin = true
 workers = 1
 seed = 0
@@ -351,6 +368,7 @@ stats = false
         for (key, text) in [
             ("latency", "constant(1ms)"),
             ("freeze", "every=2s,for=150ms"),
+            ("cut", "every=2s"),
         ] {
             let one = Settings::from_toml(&format!("{key} = \"{text}\"")).unwrap();
             let list = Settings::from_toml(&format!("{key} = [\"{text}\"]")).unwrap();
@@ -360,14 +378,17 @@ stats = false
 
     #[test]
     fn what_is_given_first_beats_what_comes_after() {
-        let options = Settings::from_toml("seed = 1\nlatency = [\"none\"]\nfreeze = \"none\"");
+        let options = Settings::from_toml(
+            "seed = 1\nlatency = [\"none\"]\nfreeze = \"none\"\ncut = \"none\"\nqueue = \"none\"",
+        );
         let merged = options.unwrap().or(Settings::from_toml(FULL).unwrap());
         assert_eq!(merged.seed, Some(1));
         assert_eq!(merged.workers, Some(2));
         assert_eq!(merged.latency.as_ref().map(Vec::len), Some(1));
         let config = merged.resolve().unwrap();
         assert!(config.latency.is_none());
-        assert_eq!(config.freezes, []);
+        assert_eq!((config.freezes, config.cuts), (Vec::new(), Vec::new()));
+        assert_eq!(config.queue, None);
     }
 
     #[test]
