@@ -165,12 +165,7 @@ impl Facts {
         let asked = shape.due().filter(|_| !is_borrowed);
         let span = seen.last_written.saturating_since(seen.first_read);
         let count = asked.unwrap_or_else(|| arrivals_within(rate, span));
-        let arrivals = arrivals(
-            count.min(MOST_ARRIVALS),
-            rate,
-            seen.first_read,
-            mock,
-        );
+        let arrivals = arrivals(count.min(MOST_ARRIVALS), rate, seen.first_read, mock);
         let pool = |connections: Vec<u64>, depth: u32| Pool {
             connections,
             depth: usize::try_from(depth).unwrap_or(usize::MAX),
@@ -247,13 +242,11 @@ fn arrivals(count: u64, rate: f64, first: Stamp, mock: &Mock) -> Vec<Arrival> {
         (place as f64 + 0.5) / count as f64
     };
     (0..count)
-        .map(|number| {
-            Arrival {
-                intended_ns: first.as_nanos() + (number as f64 * 1e9 / rate) as u64,
-                drawn_ns: law.quantile_ns(share(number, step)).round() as u64,
-                service_ns: service.quantile_ns(share(number, other)).round() as u64,
-                is_data: true,
-            }
+        .map(|number| Arrival {
+            intended_ns: first.as_nanos() + (number as f64 * 1e9 / rate) as u64,
+            drawn_ns: law.quantile_ns(share(number, step)).round() as u64,
+            service_ns: service.quantile_ns(share(number, other)).round() as u64,
+            is_data: true,
         })
         .collect()
 }
@@ -298,11 +291,9 @@ const MOST_ARRIVALS: u64 = 2_000_000;
 mod tests {
     use std::time::Duration;
 
-    use kvlab_mock_server::exchange::{Class, Protocol};
-    use kvlab_mock_server::stamp::FaultKind;
-
     use super::super::mock::MockTexts;
     use super::*;
+    use crate::truth::join::tests::pair;
 
     const MS: u64 = 1_000_000;
 
@@ -310,24 +301,12 @@ mod tests {
         let at = Stamp::from_nanos;
         ServerRow {
             peer: SocketAddr::from(([127, 0, 0, 1], port)),
-            ordinal: 0,
             connection: u64::from(port),
-            sequence: 0,
-            protocol: Protocol::Redis,
             command,
-            class: Class::Read,
             read: at(read),
-            started: true,
-            start: at(read),
-            drawn_ns: 0,
-            wanted_ns: 0,
-            wait_ns: 0,
-            service_ns: 0,
             due: at(written - 2),
             written: at(written),
-            written_after: at(written + 1),
-            answered: true,
-            fault: FaultKind::None,
+            ..pair(port, 0, 0).server
         }
     }
 
