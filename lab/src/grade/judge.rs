@@ -312,7 +312,7 @@ fn omission(reported: &Reported, facts: &Facts, shape: &Shape) -> Score {
 
 fn rate(asked: f64, facts: &Facts) -> Score {
     let score = Score::new(ScoreName::RateErr, Unit::Share).of(Aspect::Run);
-    match facts.seen.rate() {
+    match facts.seen.rate_since(facts.start) {
         Some(found) => score.value((found - asked) / asked).within(RATE_SHARE),
         None => score.because("the server read fewer than two requests"),
     }

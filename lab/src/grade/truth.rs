@@ -39,7 +39,9 @@ pub struct Seen {
     pub longest_settled_ns: u64,
     /// What it was late by.
     pub injection: Spread,
-    /// When the first request of the load was read.
+    /// When the requests of the load were read, in order.
+    pub reads: Vec<Stamp>,
+    /// When the first one was.
     pub first_read: Stamp,
     /// When the last one was.
     pub last_read: Stamp,
@@ -67,6 +69,7 @@ impl Seen {
             answered: answered.clone().count() as u64,
             longest_settled_ns: settled(&rows).map(sojourn).max().unwrap_or(0),
             injection: Spread::from(&late.collect::<Sorted>()),
+            reads: rows.iter().map(|row| row.read).collect(),
             first_read: rows.first().map_or(Stamp::ZERO, |row| row.read),
             last_read: rows.last().map_or(Stamp::ZERO, |row| row.read),
             last_written: answered
@@ -81,12 +84,41 @@ impl Seen {
 
     /// Requests read per second.
     #[must_use]
-    #[expect(clippy::cast_precision_loss, reason = "a rate for a report")]
     pub fn rate(&self) -> Option<f64> {
-        let span = self.last_read.saturating_since(self.first_read);
+        self.rate_since(self.first_read)
+    }
+
+    /// Requests read per second, where the first was due at `start`.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "a rate for a report")]
+    pub fn rate_since(&self, start: Stamp) -> Option<f64> {
+        let span = self.last_read.saturating_since(start);
         (self.read > 1 && span > 0).then(|| (self.read - 1) as f64 * 1e9 / span as f64)
     }
+
+    /// When the first request of a timetable of this rate was due, as far as the reads tell: no
+    /// request is read before it is due, so no later than any request allows. A first one that the
+    /// machine held up does not shift the timetable; nor does a tool that hurries, by more than
+    /// [`MOST_SHIFT_NS`].
+    #[must_use]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss,
+        reason = "moments in whole nanoseconds"
+    )]
+    pub fn start(&self, rate: f64) -> Stamp {
+        let first = self.first_read.as_nanos();
+        let due_after = |number: usize| (number as f64 * 1e9 / rate) as u64;
+        let starts = self.reads.iter().enumerate();
+        let starts = starts.map(|(number, read)| read.as_nanos().saturating_sub(due_after(number)));
+        let earliest = first.saturating_sub(MOST_SHIFT_NS);
+        Stamp::from_nanos(starts.min().unwrap_or(first).clamp(earliest, first))
+    }
 }
+
+/// How far a timetable may begin before the first request was read.
+pub const MOST_SHIFT_NS: u64 = 50_000_000;
 
 /// Whether a command is no part of a load.
 fn is_control(command: &str) -> bool {
@@ -130,6 +162,8 @@ pub struct Facts {
     pub unlimited: Option<Sorted>,
     /// Requests that were due: those of the timetable, or those that the server read.
     pub due: u64,
+    /// When the first of them was.
+    pub start: Stamp,
     /// Whether the tool keeps no rate, though it is held against a timetable.
     pub is_borrowed: bool,
     /// What the server saw.
@@ -156,6 +190,7 @@ impl Facts {
                 times: seen.sojourn.clone(),
                 unlimited: None,
                 due: seen.read,
+                start: seen.first_read,
                 is_borrowed: false,
                 seen,
             };
@@ -163,9 +198,13 @@ impl Facts {
         let rate = shape.rate.unwrap_or(rate);
         let is_borrowed = shape.rate.is_none();
         let asked = shape.due().filter(|_| !is_borrowed);
-        let span = seen.last_written.saturating_since(seen.first_read);
+        let start = match is_borrowed {
+            true => seen.first_read,
+            false => seen.start(rate),
+        };
+        let span = seen.last_written.saturating_since(start);
         let count = asked.unwrap_or_else(|| arrivals_within(rate, span));
-        let arrivals = arrivals(count.min(MOST_ARRIVALS), rate, seen.first_read, mock);
+        let arrivals = arrivals(count.min(MOST_ARRIVALS), rate, start, mock);
         let pool = |connections: Vec<u64>, depth: u32| Pool {
             connections,
             depth: usize::try_from(depth).unwrap_or(usize::MAX),
@@ -190,6 +229,7 @@ impl Facts {
             unlimited: Some(responses(&server, many, &arrivals)),
             times,
             due: if is_borrowed { seen.read } else { count },
+            start,
             is_borrowed,
             seen,
         }
@@ -337,6 +377,22 @@ mod tests {
         assert_eq!(moments.map(Stamp::as_nanos), [10, 95, 400]);
         // Three gaps in 85 ns.
         assert!((seen.rate().unwrap() - 3e9 / 85.0).abs() < 1.0);
+    }
+
+    #[test]
+    fn a_timetable_begins_no_later_than_any_request_allows() {
+        // Due each ms from 100 ms on; the first is held up by 3 ms, the second by 1.
+        let rows = [103, 102, 102, 103, 104].map(|read| row(1, "get", read * MS, read * MS + 9));
+        let seen = Seen::new(Truth {
+            rows: rows.to_vec(),
+            ..Truth::default()
+        });
+        assert_eq!(seen.first_read.as_nanos(), 102 * MS);
+        assert_eq!(seen.start(1000.0).as_nanos(), 100 * MS);
+        // 5 of 4 gaps in the 4 ms since then.
+        assert_eq!(seen.rate_since(seen.start(1000.0)), Some(1000.0));
+        // A tool that is ten times as fast does not move it far.
+        assert_eq!(seen.start(10.0).as_nanos(), 52 * MS);
     }
 
     fn shape(connections: u32, depth: u32, rate: Option<f64>) -> Shape {

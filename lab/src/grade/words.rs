@@ -136,7 +136,8 @@ fn slowed(graded: &Graded) -> Option<String> {
     if score.verdict != Some(Verdict::Fail) {
         return None;
     }
-    let found = graded.facts.as_ref()?.seen.rate()?;
+    let found = graded.facts.as_ref()?;
+    let found = found.seen.rate_since(found.start)?;
     let asked = graded.shape?.rate?;
     Some(format!("sent {found:.0} a second of {asked:.0}"))
 }
