@@ -20,7 +20,10 @@ use kvlab_bench_client::Settings;
 use kvlab_bench_client::settings::Target;
 use kvlab_mock_server::ServerConfig;
 
-pub use expect::{Expect, Limit, Limits, Threshold, Tolerance, default_response, default_service};
+pub use expect::{
+    Expect, Limit, Limits, Threshold, Tolerance, default_mean, default_network, default_response,
+    default_service,
+};
 pub use parse::TierName;
 pub use server::ServerPart;
 
