@@ -14,6 +14,7 @@
 
 use std::collections::BTreeMap;
 
+use kvlab_bench_client::record::STAMP_TOLERANCE_NS;
 use kvlab_mock_server::exchange::{Class, Protocol};
 use kvlab_mock_server::latency::Freeze;
 use kvlab_mock_server::stamp::FaultKind;
@@ -163,6 +164,9 @@ pub enum Fault {
     WriteBackwards,
     /// Received before it was written.
     ReceivedEarly,
+    /// The kernel's receive stamp lies before the write or after the read, by more than its
+    /// conversion may be off.
+    Kernel,
     /// The client's time is shorter than the server's.
     ShorterThanSojourn,
     /// The client has a reply that the server did not write, or an end that fits no reply.
@@ -186,6 +190,7 @@ impl Fault {
             Self::WrittenEarly => "written before it was due",
             Self::WriteBackwards => "stamp after the write before the stamp before it",
             Self::ReceivedEarly => "received before it was written",
+            Self::Kernel => "kernel's receive stamp outside of write and read",
             Self::ShorterThanSojourn => "client's time shorter than the server's",
             Self::Answer => "client and server disagree whether it was answered",
         }
@@ -362,6 +367,13 @@ fn check_both(pair: &Pair, report: &mut impl FnMut(Fault)) {
     if received < server.written {
         report(Fault::ReceivedEarly);
     }
+    if let Some(kernel) = client.kernel {
+        let early = server.written.saturating_since(kernel);
+        let late = kernel.saturating_since(received);
+        if early.max(late) > STAMP_TOLERANCE_NS {
+            report(Fault::Kernel);
+        }
+    }
     if received.saturating_since(client.sent) < pair.sojourn_ns() {
         report(Fault::ShorterThanSojourn);
     }
@@ -442,7 +454,9 @@ mod tests {
 
     #[test]
     fn rows_that_keep_the_rule_have_no_fault() {
-        let pairs: Vec<Pair> = (0..5).map(|n| pair(7, n, 10_000 * (n + 1))).collect();
+        let mut pairs: Vec<Pair> = (0..5).map(|n| pair(7, n, 10_000 * (n + 1))).collect();
+        pairs[1].client.kernel = Some(pairs[1].server.written.sub_nanos(2_000));
+        pairs[2].client.kernel = pairs[2].client.received.map(|at| at.add_nanos(2_000));
         assert_eq!(faults(&pairs, &open()), []);
         assert_eq!(faults(&pairs, &Rule::default()), []);
     }
@@ -452,7 +466,7 @@ mod tests {
 
     #[test]
     fn every_broken_rule_is_found() {
-        let biases: [Bias; 14] = [
+        let biases: [Bias; 16] = [
             // A clock that is started late, after the server has read.
             (
                 |pair| pair.client.sent = pair.client.sent.add_nanos(11),
@@ -465,6 +479,17 @@ mod tests {
             (
                 |pair| pair.client.received = pair.client.received.map(|at| at.sub_nanos(11)),
                 Fault::ReceivedEarly,
+            ),
+            (
+                |pair| pair.client.kernel = Some(pair.server.written.sub_nanos(2_001)),
+                Fault::Kernel,
+            ),
+            (
+                |pair| {
+                    let received = pair.client.received.unwrap();
+                    pair.client.kernel = Some(received.add_nanos(2_001));
+                },
+                Fault::Kernel,
             ),
             (|pair| pair.client.received = None, Fault::Answer),
             (|pair| pair.client.outcome = Outcome::Timeout, Fault::Answer),
