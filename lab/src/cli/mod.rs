@@ -3,6 +3,7 @@
 //! Results go to stdout, everything else to stderr; what `RUST_LOG` asks for is logged there too.
 
 mod bench;
+pub mod grade;
 pub mod compare;
 pub mod merge;
 mod output;
@@ -34,6 +35,8 @@ enum Command {
     Bench(Box<kvlab_bench_client::frontend::native::BenchArgs>),
     /// Run server and load together and judge whether the numbers are true
     Run(run::RunArgs),
+    /// Judge any load generator, ours or another, by what it reports
+    Grade(grade::GradeArgs),
     /// Compare two groups of runs: stored results, or two commands run in turn
     Compare(compare::CompareArgs),
     /// Add the histogram logs of several clients
@@ -54,6 +57,7 @@ where
         Command::Serve(args) => serve::run(*args, stdout, stderr),
         Command::Bench(args) => bench::run(&args, stdout, stderr),
         Command::Run(args) => run::run(&args, stdout, stderr),
+        Command::Grade(args) => grade::run(&args, stdout, stderr),
         Command::Compare(args) => compare::run(&args, stdout, stderr),
         Command::Merge(args) => merge::run(&args, stdout, stderr),
     }
