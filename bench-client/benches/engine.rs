@@ -175,7 +175,7 @@ fn worker(criterion: &mut Criterion) {
         group.bench_function(BenchmarkId::new("get-window", depth), |bencher| {
             bencher.iter(|| {
                 now = now.add_nanos(100);
-                worker.handle_bytes(now, conn, black_box(replies.as_bytes()));
+                worker.handle_bytes(now.into(), conn, black_box(replies.as_bytes()));
                 write_all(&mut worker, now)
             });
         });

@@ -315,7 +315,7 @@ impl<D: Driver> VirtualWorker for Worker<D> {
     }
 
     fn handle_bytes(&mut self, now: Stamp, conn: ConnId, bytes: &[u8]) {
-        self.handle_bytes(now, conn, bytes);
+        self.handle_bytes(now.into(), conn, bytes);
     }
 
     fn handle_closed(&mut self, now: Stamp, conn: ConnId, error: &str) {

@@ -32,6 +32,7 @@ pub(crate) struct Times {
     pub(crate) intended: Stamp,
     pub(crate) sent: Stamp,
     pub(crate) received: Stamp,
+    pub(crate) kernel: Option<Stamp>,
 }
 
 /// A finished interval of one worker.
@@ -103,7 +104,6 @@ impl Recorder {
         if measured && let Some(times) = times {
             self.last = Some(times.received);
         }
-        let open = self.open;
         let Some(tally) = self.tally.class_mut(class) else {
             return;
         };
@@ -115,10 +115,14 @@ impl Recorder {
             return;
         }
         tally.service.record(service);
-        if open {
+        if self.open {
             tally
                 .response
                 .record(times.received.saturating_since(times.intended));
+        }
+        if let Some(kernel) = times.kernel {
+            self.tally
+                .stamped(class, kernel, (times.sent, times.received));
         }
     }
 

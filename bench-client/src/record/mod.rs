@@ -16,4 +16,6 @@ pub use latency::{LATENCY_MAX_NS, Latency};
 pub use outcome::{ErrorKind, OpClass, Outcome, Outcomes};
 pub use row::{ClientRow, RowKind};
 pub use summary::{ConnectionLoss, Notice, Summary, ThreadSummary};
-pub use tally::{ClassTally, ConnectTally, ErrorCounts, MAX_ERROR_KINDS, Tally};
+pub use tally::{
+    ClassTally, ConnectTally, ErrorCounts, MAX_ERROR_KINDS, STAMP_TOLERANCE_NS, Tally,
+};

@@ -27,6 +27,10 @@ pub struct ClientRow {
     pub sent: Stamp,
     /// Just after the read that completed the reply.
     pub received: Option<Stamp>,
+    /// When the kernel received the last segment that read took, where kernel stamps are taken:
+    /// as converted, so that it may lie outside of `sent..=received` by the uncertainty of the
+    /// conversion, and anywhere after a step of the calendar clock.
+    pub kernel: Option<Stamp>,
     /// How this attempt ended.
     pub outcome: Outcome,
     /// Attempts of the same operation before this one.

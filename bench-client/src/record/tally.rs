@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use kvlab_timing::Stamp;
+
 use super::{ErrorKind, Latency, OpClass, Outcome, Outcomes};
 
 /// What happened in some stretch of time.
@@ -15,6 +17,13 @@ pub struct Tally {
     /// Send minus the earliest moment at which the request was due *and* a slot was free: the
     /// client's own delay. Empty in a closed loop.
     pub lateness: Latency,
+    /// Just after the read minus the kernel's receive stamp of each hit and miss that has one: how
+    /// long a reply lay in the socket, which is the client's own share of its latency.
+    pub read_delay: Latency,
+    /// Kernel stamps that lay before the send or after the read by more than their conversion can
+    /// be off ([`STAMP_TOLERANCE_NS`]), as after a step of the calendar clock. They count as the
+    /// nearer of the two moments.
+    pub stamps_astray: u64,
     /// Requests written to sockets, retries included, handshake and tend not.
     pub sent: u64,
     /// Bytes written, everything included.
@@ -42,6 +51,8 @@ pub struct ClassTally {
     pub service: Latency,
     /// Reply minus intended start of hits and misses; empty in a closed loop.
     pub response: Latency,
+    /// Kernel's receive stamp minus send of those hits and misses that have one.
+    pub network: Latency,
     /// Reply minus send of error replies.
     pub failed: Latency,
 }
@@ -58,6 +69,9 @@ pub struct ConnectTally {
     /// From the start of connecting to the end of the handshake.
     pub setup: Latency,
 }
+
+/// How far a kernel stamp may be off by its conversion from the calendar clock.
+pub const STAMP_TOLERANCE_NS: u64 = 2_000;
 
 /// Error replies by kind.
 pub type ErrorCounts = BTreeMap<ErrorKind, u64>;
@@ -86,6 +100,8 @@ impl Tally {
         }
         self.lag.merge(&other.lag);
         self.lateness.merge(&other.lateness);
+        self.read_delay.merge(&other.read_delay);
+        self.stamps_astray += other.stamps_astray;
         self.sent += other.sent;
         self.bytes_out += other.bytes_out;
         self.bytes_in += other.bytes_in;
@@ -101,6 +117,8 @@ impl Tally {
         }
         self.lag.clear();
         self.lateness.clear();
+        self.read_delay.clear();
+        self.stamps_astray = 0;
         self.sent = 0;
         self.bytes_out = 0;
         self.bytes_in = 0;
@@ -141,6 +159,12 @@ impl Tally {
         self.together(|class| &class.response)
     }
 
+    /// Network latency of all classes together; empty without kernel stamps.
+    #[must_use]
+    pub fn network(&self) -> Latency {
+        self.together(|class| &class.network)
+    }
+
     /// The latency a reader means by default: response time in an open loop, else service time.
     #[must_use]
     pub fn latency(&self) -> Latency {
@@ -167,6 +191,23 @@ impl Tally {
             all.merge(pick(class));
         }
         all
+    }
+
+    /// Records the kernel stamp of a reply, moved between the send and the read.
+    #[inline]
+    pub(crate) fn stamped(
+        &mut self,
+        class: OpClass,
+        kernel: Stamp,
+        (sent, received): (Stamp, Stamp),
+    ) {
+        let inside = kernel.min(received).max(sent);
+        let moved = inside.since(kernel).unsigned_abs();
+        self.stamps_astray += u64::from(moved > STAMP_TOLERANCE_NS);
+        self.read_delay.record(received.saturating_since(inside));
+        if let Some(class) = self.class_mut(class) {
+            class.network.record(inside.saturating_since(sent));
+        }
     }
 
     /// The tally of a class; one that is not in the mix has none.
@@ -202,6 +243,7 @@ impl ClassTally {
         self.retries += other.retries;
         self.service.merge(&other.service);
         self.response.merge(&other.response);
+        self.network.merge(&other.network);
         self.failed.merge(&other.failed);
     }
 
@@ -211,6 +253,7 @@ impl ClassTally {
         self.retries = 0;
         self.service.clear();
         self.response.clear();
+        self.network.clear();
         self.failed.clear();
     }
 }
@@ -228,5 +271,39 @@ impl ConnectTally {
         self.failed = 0;
         self.lost = 0;
         self.setup.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kernel_stamp_parts_the_service_time_in_two() {
+        let stamp = Stamp::from_nanos;
+        let mut tally = Tally::new(1);
+        tally.stamped(OpClass(0), stamp(1_900), (stamp(1_000), stamp(2_000)));
+        assert_eq!(tally.classes[0].network.sum_ns(), 900);
+        assert_eq!(tally.read_delay.sum_ns(), 100);
+        assert_eq!(tally.stamps_astray, 0);
+    }
+
+    #[test]
+    fn a_stamp_outside_of_send_and_read_is_moved_and_counted_beyond_its_tolerance() {
+        let stamp = Stamp::from_nanos;
+        let (sent, received) = (10_000, 20_000);
+        // Kernel stamp, network latency, read delay, counted.
+        for (kernel, network, delay, astray) in [
+            (sent - STAMP_TOLERANCE_NS, 0, 10_000, 0),
+            (sent - STAMP_TOLERANCE_NS - 1, 0, 10_000, 1),
+            (received + STAMP_TOLERANCE_NS, 10_000, 0, 0),
+            (received + STAMP_TOLERANCE_NS + 1, 10_000, 0, 1),
+        ] {
+            let mut tally = Tally::new(1);
+            tally.stamped(OpClass(0), stamp(kernel), (stamp(sent), stamp(received)));
+            let found = (tally.classes[0].network.sum_ns(), tally.read_delay.sum_ns());
+            assert_eq!(found, (network, delay), "{kernel}");
+            assert_eq!(tally.stamps_astray, astray, "{kernel}");
+        }
     }
 }

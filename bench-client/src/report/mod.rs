@@ -91,6 +91,7 @@ fn all_classes(tally: &Tally) -> ClassTally {
         retries: tally.classes.iter().map(|class| class.retries).sum(),
         service: tally.service(),
         response: tally.response(),
+        network: tally.network(),
         failed,
     }
 }

@@ -1,5 +1,6 @@
 //! Running one part of a scenario and collecting what both sides recorded.
 
+pub mod client;
 pub mod real;
 pub mod suite;
 pub mod virtual_time;
@@ -154,12 +155,16 @@ pub enum PartError {
     /// The client has no result.
     #[error(transparent)]
     Client(#[from] RunError),
-    /// Nothing is pending and the client is not finished: it waits for something that never comes.
+    /// The client is not finished and its clock never moves again: nothing is pending, or what is
+    /// pending only leads to more of the same moment.
     #[error("the client waits for ever at {at}")]
     Stuck {
         /// The moment.
         at: Stamp,
     },
+    /// The run was stopped from outside.
+    #[error("stopped")]
+    Stopped,
 }
 
 /// Points the client at the server.

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use kvlab_bench_client::engine::Silent;
 use kvlab_bench_client::settings::{Arrivals, Load, Stop, Target};
 use kvlab_bench_client::{Control, Settings};
 use kvlab_mock_server::latency::{Distribution, LatencyRules};
 use kvlab_mock_server::{MockServer, ServerConfig};
 use kvlab_timing::Rate;
 
+use super::client::{Client, Own};
 use super::{Evidence, PartError, Pools, ServerFacts, Tier, aim, connections_by_thread};
 use crate::noise::{Floor, ProcessorTime};
 use crate::truth::Pair;
@@ -19,6 +19,19 @@ use crate::truth::join::{Network, join};
 /// # Errors
 /// When the server does not start or the client has no result.
 pub fn run(
+    config: ServerConfig,
+    settings: Settings,
+    control: &Control,
+) -> Result<Evidence, PartError> {
+    run_by(&Own, config, settings, control)
+}
+
+/// The same with another client.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_by(
+    client: &dyn Client,
     config: ServerConfig,
     mut settings: Settings,
     control: &Control,
@@ -32,7 +45,7 @@ pub fn run(
     let shared = server.shared();
     let facts = ServerFacts::new(&shared.config, shared.started);
     let before = ProcessorTime::now();
-    let result = kvlab_bench_client::run(&settings, &control.for_another_server(), &mut Silent);
+    let result = client.run(&settings, &control.for_another_server());
     let after = ProcessorTime::now();
     let truth = server.stop();
     let result = result?;
@@ -58,9 +71,22 @@ pub fn run_with_floor(
     settings: &Settings,
     control: &Control,
 ) -> Result<(Evidence, Floor), PartError> {
-    let before = floor_run(config, settings, control)?;
-    let evidence = run(config.clone(), settings.clone(), control)?;
-    let after = floor_run(config, settings, control)?;
+    run_with_floor_by(&Own, config, settings, control)
+}
+
+/// The same with another client, which runs for the floor too.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_with_floor_by(
+    client: &dyn Client,
+    config: &ServerConfig,
+    settings: &Settings,
+    control: &Control,
+) -> Result<(Evidence, Floor), PartError> {
+    let before = floor_run(client, config, settings, control)?;
+    let evidence = run_by(client, config.clone(), settings.clone(), control)?;
+    let after = floor_run(client, config, settings, control)?;
     Ok((evidence, Floor::between(&before, &after)))
 }
 
@@ -72,6 +98,7 @@ pub fn run_with_floor(
 /// together, and so they do without delay: it stays a closed loop. Where delays differ they spread,
 /// and the floor is that of an open loop of about the rate that will come out.
 fn floor_run(
+    client: &dyn Client,
     config: &ServerConfig,
     settings: &Settings,
     control: &Control,
@@ -94,7 +121,7 @@ fn floor_run(
     let mut config = config.clone();
     config.latency = LatencyRules::default();
     config.freeze = None;
-    Ok(run(config, settings, control)?.joined.pairs)
+    Ok(run_by(client, config, settings, control)?.joined.pairs)
 }
 
 /// Whether all requests get the same delay.

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use kvlab_bench_client::Control;
 
+use super::client::Own;
 use super::{PartError, Tier, real, virtual_time};
 use crate::check::judge;
 use crate::noise::Machine;
@@ -61,7 +62,7 @@ pub fn run(
     for (index, part) in scenario.parts.iter().enumerate() {
         let place = format!("{}/{} {}", index + 1, scenario.parts.len(), part.name);
         let report = match clock {
-            Clock::Virtual => run_virtual(scenario, part),
+            Clock::Virtual => run_virtual(scenario, part, control),
             Clock::Real => run_real(scenario, part, &place, control, progress),
         };
         if control.is_stopped() {
@@ -84,9 +85,13 @@ pub fn run(
     Ok(Report::new(scenario, tier, machine, parts))
 }
 
-fn run_virtual(scenario: &Scenario, part: &Part) -> Result<PartReport, PartError> {
-    let config = scenario.server_for(part);
-    let evidence = virtual_time::run(config, part.settings.clone(), scenario.network_ns)?;
+fn run_virtual(
+    scenario: &Scenario,
+    part: &Part,
+    control: &Control,
+) -> Result<PartReport, PartError> {
+    let (config, settings) = (scenario.server_for(part), part.settings.clone());
+    let evidence = virtual_time::run_by(&Own, config, settings, scenario.network_ns, control)?;
     let judgement = judge(&evidence, &part.expect, None);
     Ok(PartReport::new(part, &evidence, judgement, 1))
 }

@@ -13,13 +13,14 @@ use std::net::{Ipv4Addr, SocketAddr};
 use bytes::Bytes;
 use kvlab_bench_client::settings::Target;
 use kvlab_bench_client::virtual_shell::{ClientAction, ClientConnId, VirtualClient};
-use kvlab_bench_client::{RunResult, Settings};
+use kvlab_bench_client::{Control, RunResult, Settings};
 use kvlab_mock_server::dialect::Listener;
 use kvlab_mock_server::event::ConnId;
 use kvlab_mock_server::virtual_shell::VirtualServer;
 use kvlab_mock_server::{ServerConfig, Truth};
 use kvlab_timing::{Stamp, VirtualClock};
 
+use super::client::{Client, Own};
 use super::{Evidence, PartError, Pools, ServerFacts, Tier, aim, connections_by_thread};
 use crate::truth::join::{Network, join};
 
@@ -27,10 +28,21 @@ use crate::truth::join::{Network, join};
 ///
 /// # Errors
 /// When the client has no result, or waits for something that never comes.
-pub fn run(
+pub fn run(config: ServerConfig, settings: Settings, leg_ns: u64) -> Result<Evidence, PartError> {
+    run_by(&Own, config, settings, leg_ns, &Control::new())
+}
+
+/// The same with another client, until its end or until `control` stops it. A run that is stopped
+/// has no evidence: what it would hold depends on the moment of the stop.
+///
+/// # Errors
+/// As [`run`], and when it is stopped.
+pub fn run_by(
+    client: &dyn Client,
     config: ServerConfig,
     mut settings: Settings,
     leg_ns: u64,
+    control: &Control,
 ) -> Result<Evidence, PartError> {
     // Without any delay a closed loop would never leave its first moment.
     let leg_ns = leg_ns.max(1);
@@ -48,7 +60,8 @@ pub fn run(
         listener,
         leg_ns,
     );
-    let (result, truth) = world.run()?;
+    let (result, truth) = world.run(control)?;
+    let result = client.hand_over(result);
     let pools = Pools::from_rows(&result.rows, &connections_by_thread(&result.summary));
     Ok(Evidence {
         tier: Tier::Virtual { leg_ns },
@@ -144,9 +157,11 @@ impl World {
         }
     }
 
-    fn run(mut self) -> Result<(RunResult, Truth), PartError> {
+    fn run(mut self, control: &Control) -> Result<(RunResult, Truth), PartError> {
         self.take_actions();
+        let mut turns = Turns::default();
         while !self.client.is_finished() {
+            turns.next(self.clock.now(), control)?;
             let timer = self.client.poll_timeout();
             let Some(next) = [self.next_of_server(), timer].into_iter().flatten().min() else {
                 return Err(PartError::Stuck {
@@ -166,6 +181,7 @@ impl World {
         let end = self.clock.now();
         // What is still on its way reaches the server, and what it still owes comes due.
         while let Some(next) = self.next_of_server() {
+            turns.next(self.clock.now(), control)?;
             self.step(next);
         }
         let result = self.client.finish(end)?;
@@ -299,6 +315,37 @@ impl World {
         self.sequence += 1;
     }
 }
+
+/// Watches that the clock goes on, and now and then whether the run is to stop.
+#[derive(Debug, Default)]
+struct Turns {
+    at: Stamp,
+    here: u64,
+    all: u64,
+}
+
+impl Turns {
+    /// One more turn of the loop, at `now`.
+    fn next(&mut self, now: Stamp, control: &Control) -> Result<(), PartError> {
+        if now > self.at {
+            (self.at, self.here) = (now, 0);
+        }
+        self.here += 1;
+        self.all += 1;
+        if self.here > MOST_TURNS {
+            return Err(PartError::Stuck { at: now });
+        }
+        if self.all.is_multiple_of(TURNS_BETWEEN_LOOKS) && control.is_stopped() {
+            return Err(PartError::Stopped);
+        }
+        Ok(())
+    }
+}
+
+/// Turns without a step of the clock after which both sides are taken to run in circles.
+const MOST_TURNS: u64 = 1_000_000;
+/// A look at the control costs little and a turn less.
+const TURNS_BETWEEN_LOOKS: u64 = 4_096;
 
 const FIRST_PORT: u16 = 40_000;
 const PORTS: usize = 20_000;

@@ -183,6 +183,7 @@ pub(crate) mod tests {
                 intended: stamp(0),
                 sent: stamp(0),
                 received: Some(stamp(1_020)),
+                kernel: None,
                 outcome: Outcome::Hit,
                 attempt: 0,
                 retried: false,

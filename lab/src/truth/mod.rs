@@ -2,8 +2,10 @@
 //!
 //! Nothing here uses the load generator's recorder or the server's latency code: quantiles come
 //! from sorted samples ([`exact`]), rows are matched by their key ([`join`]), moments are recomputed
-//! from the written rule ([`timing`]), an open loop is simulated from its timetable ([`schedule`]).
+//! from the written rules ([`timing`], [`arrivals`]), an open loop is simulated from its timetable
+//! ([`schedule`]).
 
+pub mod arrivals;
 pub mod digest;
 pub mod exact;
 pub mod join;

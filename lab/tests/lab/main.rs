@@ -5,6 +5,7 @@
     reason = "helpers of tests, where a panic is the message"
 )]
 
+mod bias;
 mod command_line;
 mod explore;
 mod planted;

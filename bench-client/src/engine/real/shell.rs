@@ -26,7 +26,7 @@ use super::cpu::CpuMeter;
 use super::transport::{self, Reader, Writer};
 use crate::driver::Driver;
 use crate::engine::Control;
-use crate::engine::worker::{Action, ConnId, Worker};
+use crate::engine::worker::{Action, Arrival, ConnId, Worker};
 use crate::record::Tally;
 
 /// The shell of one worker.
@@ -254,10 +254,11 @@ impl<D: Driver + 'static> Shell<D> {
             }
             let mut scratch = self.scratch.borrow_mut();
             match reader.poll_read(cx, &mut scratch)? {
-                Poll::Ready((n, _kernel_stamp)) => {
-                    let t4 = self.clock.now();
+                Poll::Ready((n, kernel)) => {
+                    let received = self.clock.now();
+                    let arrival = Arrival { received, kernel };
                     let bytes = scratch.get(..n).unwrap_or_default();
-                    self.worker.borrow_mut().handle_bytes(t4, conn, bytes);
+                    self.worker.borrow_mut().handle_bytes(arrival, conn, bytes);
                 }
                 Poll::Pending => return Poll::Pending,
             }

@@ -215,10 +215,31 @@ impl<S> Conn<S> {
             class: flight.plan.class,
             intended: flight.intended,
             sent: flight.sent,
-            received: end.received,
+            received: end.arrival.map(|arrival| arrival.received),
+            kernel: end.arrival.and_then(|arrival| arrival.kernel),
             outcome: end.outcome,
             attempt: flight.attempt,
             retried: end.retried,
+        }
+    }
+}
+
+/// The moments of a read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// Just after the read call.
+    pub received: Stamp,
+    /// When the kernel received the last segment that the read took, where it says so. A reply
+    /// that an earlier segment of the same read completed has this stamp too.
+    pub kernel: Option<Stamp>,
+}
+
+/// Without a stamp of the kernel.
+impl From<Stamp> for Arrival {
+    fn from(received: Stamp) -> Self {
+        Self {
+            received,
+            kernel: None,
         }
     }
 }
@@ -227,7 +248,7 @@ impl<S> Conn<S> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct End {
     pub(super) outcome: Outcome,
-    pub(super) received: Option<Stamp>,
+    pub(super) arrival: Option<Arrival>,
     pub(super) retried: bool,
 }
 

@@ -41,7 +41,7 @@ use crate::settings::{Backoff, Load, PipelineMode, Settings};
 use crate::values::ValueBlock;
 use crate::workload::Workload;
 
-pub use self::connection::ConnId;
+pub use self::connection::{Arrival, ConnId};
 
 /// What a worker wants done. After each `handle_*` call the shell takes actions until there are
 /// none left.

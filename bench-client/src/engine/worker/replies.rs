@@ -4,21 +4,22 @@ use bytes::{Buf, BytesMut};
 use kvlab_timing::Stamp;
 
 use super::connection::{End, Flight};
-use super::{ConnId, Driver, Pending, Worker};
+use super::{Arrival, ConnId, Driver, Pending, Worker};
 use crate::driver::{Answer, ProtocolError};
 use crate::engine::recorder::Times;
 use crate::record::Outcome;
 
 impl<D: Driver> Worker<D> {
-    /// Bytes arrived; `now` is the moment just after the read.
-    pub fn handle_bytes(&mut self, now: Stamp, conn: ConnId, bytes: &[u8]) {
+    /// Bytes arrived; the present moment is the one just after the read.
+    pub fn handle_bytes(&mut self, arrival: Arrival, conn: ConnId, bytes: &[u8]) {
+        let now = arrival.received;
         let Some(place) = self.place(conn) else {
             return;
         };
         self.advance(now);
         self.recorder.tally.bytes_in += bytes.len() as u64;
         let taken = if self.conns[place].partial.is_empty() {
-            self.take_frames(now, place, bytes).map(|used| {
+            self.take_frames(arrival, place, bytes).map(|used| {
                 if used < bytes.len() && self.conns[place].id == conn {
                     self.conns[place].partial.extend_from_slice(&bytes[used..]);
                 }
@@ -26,7 +27,7 @@ impl<D: Driver> Worker<D> {
         } else {
             let mut joined = std::mem::take(&mut self.conns[place].partial);
             joined.extend_from_slice(bytes);
-            self.take_frames(now, place, &joined).map(|used| {
+            self.take_frames(arrival, place, &joined).map(|used| {
                 joined.advance(used);
                 if self.conns[place].id == conn {
                     self.conns[place].partial = tidy(joined);
@@ -43,10 +44,11 @@ impl<D: Driver> Worker<D> {
     #[inline]
     fn take_frames(
         &mut self,
-        now: Stamp,
+        arrival: Arrival,
         place: usize,
         bytes: &[u8],
     ) -> Result<usize, ProtocolError> {
+        let now = arrival.received;
         let mut used = 0;
         while used < bytes.len() {
             let conn = &mut self.conns[place];
@@ -76,10 +78,10 @@ impl<D: Driver> Worker<D> {
             };
             if flight.is_load() {
                 conn.failures = 0;
-                self.end_flight(now, place, flight, sequence, (outcome, Some(now)));
+                self.end_flight(now, place, flight, sequence, (outcome, Some(arrival)));
                 self.offer(now, place);
             } else {
-                self.note_control(place, &flight, sequence, (outcome, Some(now)));
+                self.note_control(place, &flight, sequence, (outcome, Some(arrival)));
                 self.converse_on(now, place, whole);
             }
         }
@@ -94,7 +96,7 @@ impl<D: Driver> Worker<D> {
         place: usize,
         flight: Flight,
         sequence: u64,
-        (outcome, received): (Outcome, Option<Stamp>),
+        (outcome, arrival): (Outcome, Option<Arrival>),
     ) {
         let class = flight.plan.class;
         let retried = !matches!(outcome, Outcome::Hit | Outcome::Miss)
@@ -103,7 +105,7 @@ impl<D: Driver> Worker<D> {
         if let Some(rows) = &mut self.recorder.rows {
             let end = End {
                 outcome,
-                received,
+                arrival,
                 retried,
             };
             rows.push(self.conns[place].row(&flight, sequence, end));
@@ -121,10 +123,11 @@ impl<D: Driver> Worker<D> {
             return;
         }
         self.in_play -= 1;
-        let times = received.map(|received| Times {
+        let times = arrival.map(|Arrival { received, kernel }| Times {
             intended: flight.intended,
             sent: flight.sent,
             received,
+            kernel,
         });
         self.recorder.ended(flight.kind, class, outcome, times);
     }
@@ -135,13 +138,13 @@ impl<D: Driver> Worker<D> {
         place: usize,
         flight: &Flight,
         sequence: u64,
-        (outcome, received): (Outcome, Option<Stamp>),
+        (outcome, arrival): (Outcome, Option<Arrival>),
     ) {
-        self.recorder.tally.control += u64::from(received.is_some());
+        self.recorder.tally.control += u64::from(arrival.is_some());
         if let Some(rows) = &mut self.recorder.rows {
             let end = End {
                 outcome,
-                received,
+                arrival,
                 retried: false,
             };
             rows.push(self.conns[place].row(flight, sequence, end));

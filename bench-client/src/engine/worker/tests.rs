@@ -206,7 +206,7 @@ impl Bench {
                 self.kill(now);
             } else if reply == Some(next) {
                 let (_, (conn, byte)) = self.replies.pop_first().unwrap();
-                self.worker.handle_bytes(now, conn, &[byte]);
+                self.worker.handle_bytes(now.into(), conn, &[byte]);
             } else {
                 self.worker.handle_timeout(now);
             }
@@ -422,7 +422,7 @@ fn operations_without_a_route_end_as_not_sent() {
             bench.now = at;
             bench
                 .worker
-                .handle_bytes(Stamp::from_nanos(at), conn, &[byte]);
+                .handle_bytes(Stamp::from_nanos(at).into(), conn, &[byte]);
         }
     }
     bench.worker.driver.routes[1] = None;
