@@ -12,6 +12,7 @@
 //! sums and rates of them, so they cannot disagree.
 
 mod csv;
+mod found_rate;
 mod hdr_log;
 mod json;
 mod live;
@@ -28,6 +29,7 @@ use std::io;
 use std::time::Duration;
 
 pub use self::csv::Csv;
+pub use self::found_rate::FoundRate;
 pub use self::hdr_log::HdrLog;
 pub use self::json::{Json, SCHEMA_VERSION};
 pub use self::live::Live;

@@ -69,12 +69,9 @@ fn render(head: &Head, summary: &Summary) -> String {
 fn run_part(head: &Head, summary: &Summary) -> String {
     let model = match summary.load {
         Load::Closed => "closed loop: a reply frees the slot of the next request".to_owned(),
-        Load::Open { rate, arrivals } => format!(
+        Load::Open { rate, .. } => format!(
             "open loop: {rate} requests due per second, {} arrivals",
-            match arrivals {
-                Arrivals::Uniform => "uniform",
-                Arrivals::Poisson => "Poisson",
-            }
+            arrivals(&summary.load)
         ),
     };
     let mode = match summary.pipeline.mode {
@@ -103,6 +100,21 @@ fn run_part(head: &Head, summary: &Summary) -> String {
         }
     }
     text
+}
+
+/// The law of the arrivals.
+pub(super) fn arrivals(load: &Load) -> &'static str {
+    match load {
+        Load::Closed => "no",
+        Load::Open {
+            arrivals: Arrivals::Uniform,
+            ..
+        } => "uniform",
+        Load::Open {
+            arrivals: Arrivals::Poisson,
+            ..
+        } => "Poisson",
+    }
 }
 
 /// The classes of a summary by name, and all together at the end.

@@ -7,10 +7,12 @@
 
 mod addresses;
 mod data;
+mod find_rate;
 mod load;
 mod operations;
 mod output;
 mod quantity;
+mod search;
 mod session;
 mod sinks;
 mod url;
@@ -21,6 +23,7 @@ pub use data::{ContentArg, DataArgs, KeyRange};
 pub use load::{ArrivalsArg, LoadArgs, PipelineModeArg};
 pub use operations::{MixArg, OperationArgs, Ratio};
 pub use output::{ErrorLimit, OutputArgs};
+pub use search::SearchArgs;
 pub use session::run;
 pub use url::{Place, TargetUrl};
 pub use usage::UsageError;
@@ -51,6 +54,10 @@ pub struct BenchArgs {
     /// Outputs.
     #[command(flatten)]
     pub output: OutputArgs,
+
+    /// The search for the largest rate.
+    #[command(flatten)]
+    pub search: SearchArgs,
 }
 
 impl BenchArgs {

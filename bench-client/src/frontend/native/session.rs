@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal, Write};
 use kvlab_timing::{Clock, WallClock};
 
 use super::sinks::{Failures, OpenError, Opened, Sinks};
-use super::{Addresses, BenchArgs};
+use super::{Addresses, BenchArgs, find_rate};
 use crate::engine::{Control, RunError, run as run_engine};
 use crate::frontend::{ExitStatus, SignalWatch};
 use crate::host::{self, Host};
@@ -19,6 +19,9 @@ use crate::settings::Settings;
 /// SIGTERM are taken over while it runs: the first ends the load and the summary of what was
 /// measured is printed, the second ends the process.
 pub fn run(args: &BenchArgs, stdout: &mut dyn Write, stderr: &mut dyn Write) -> ExitStatus {
+    if args.search.find_rate {
+        return find_rate::run(args, stdout, stderr);
+    }
     match prepare(args) {
         Ok(prepared) => prepared.run(args, stdout, stderr),
         Err(refusal) => refusal.tell(stderr),
@@ -26,20 +29,20 @@ pub fn run(args: &BenchArgs, stdout: &mut dyn Write, stderr: &mut dyn Write) -> 
 }
 
 /// Why a run did not come about, or has no result.
-struct Refusal {
+pub(super) struct Refusal {
     status: ExitStatus,
     text: String,
 }
 
 impl Refusal {
-    fn new(status: ExitStatus, text: impl ToString) -> Self {
+    pub(super) fn new(status: ExitStatus, text: impl ToString) -> Self {
         Self {
             status,
             text: text.to_string(),
         }
     }
 
-    fn tell(&self, stderr: &mut dyn Write) -> ExitStatus {
+    pub(super) fn tell(&self, stderr: &mut dyn Write) -> ExitStatus {
         // Where stderr is closed nobody wants to know.
         let _ = writeln!(stderr, "error: {}", self.text);
         self.status
@@ -53,18 +56,7 @@ struct Prepared {
 }
 
 fn prepare(args: &BenchArgs) -> Result<Prepared, Refusal> {
-    let usage = |error: &dyn ToString| Refusal::new(ExitStatus::Usage, error.to_string());
     let settings = resolve(args)?;
-    // Each connection is a file; some are open already, and each thread opens a few of its own.
-    let files = u64::from(settings.connections.get())
-        .saturating_add(u64::from(settings.threads.get()) * FILES_PER_THREAD)
-        .saturating_add(FILES_OF_PROCESS);
-    host::make_room_for_files(files).map_err(|limit| {
-        usage(&format_args!(
-            "--connections: {} connections need {files} open files, the limit is {limit} (ulimit -n)",
-            settings.connections
-        ))
-    })?;
     let opened = Opened::create(&args.output).map_err(|error| {
         let status = match error {
             OpenError::Usage(_) => ExitStatus::Usage,
@@ -75,7 +67,9 @@ fn prepare(args: &BenchArgs) -> Result<Prepared, Refusal> {
     Ok(Prepared { settings, opened })
 }
 
-fn resolve(args: &BenchArgs) -> Result<Settings, Refusal> {
+/// The settings of the options, for a host whose addresses are looked up, with room for the files of
+/// all connections.
+pub(super) fn resolve(args: &BenchArgs) -> Result<Settings, Refusal> {
     let usage = |error: &dyn ToString| Refusal::new(ExitStatus::Usage, error.to_string());
     // The options are checked before the name of the host is looked up.
     let nowhere = Addresses::one(([0, 0, 0, 0], args.url.port).into());
@@ -87,7 +81,18 @@ fn resolve(args: &BenchArgs) -> Result<Settings, Refusal> {
             format_args!("cannot find the host {host:?}: {error}"),
         )
     })?;
-    args.settings(&addresses).map_err(|error| usage(&error))
+    let settings = args.settings(&addresses).map_err(|error| usage(&error))?;
+    // Each connection is a file; some are open already, and each thread opens a few of its own.
+    let files = u64::from(settings.connections.get())
+        .saturating_add(u64::from(settings.threads.get()) * FILES_PER_THREAD)
+        .saturating_add(FILES_OF_PROCESS);
+    host::make_room_for_files(files).map_err(|limit| {
+        usage(&format_args!(
+            "--connections: {} connections need {files} open files, the limit is {limit} (ulimit -n)",
+            settings.connections
+        ))
+    })?;
+    Ok(settings)
 }
 
 impl Prepared {
@@ -132,7 +137,7 @@ impl Prepared {
 }
 
 /// What an engine without a result means for the shell.
-fn refusal(error: &RunError) -> Refusal {
+pub(super) fn refusal(error: &RunError) -> Refusal {
     let status = match error {
         RunError::Settings(_) => ExitStatus::Usage,
         RunError::NoConnection { .. } | RunError::HandshakeRefused { .. } => {

@@ -13,6 +13,8 @@
 mod result;
 mod settings;
 
+pub(super) use self::settings::Settings;
+
 use std::fmt;
 use std::io::{self, Write};
 
@@ -50,7 +52,7 @@ impl<W: Write> Report for Json<W> {
             program: &self.head.program,
             host: &self.head.host,
             host_warnings: self.head.host.warnings(self.head.settings.threads.get()),
-            settings: settings::Settings::of(&self.head),
+            settings: Settings::of(&self.head),
             result: result::RunResult::of(&self.head, summary),
         };
         serde_json::to_writer_pretty(&mut self.out, &document)?;
@@ -72,7 +74,7 @@ struct Document<'a> {
     program: &'a str,
     host: &'a Host,
     host_warnings: Vec<String>,
-    settings: settings::Settings<'a>,
+    settings: Settings<'a>,
     result: result::RunResult,
 }
 
