@@ -3,7 +3,9 @@
 
 pub mod check;
 pub mod cli;
+pub mod compare;
 mod exit;
+pub mod merge;
 pub mod noise;
 pub mod report;
 pub mod runner;

@@ -3,6 +3,9 @@
 //! Results go to stdout, everything else to stderr; what `RUST_LOG` asks for is logged there too.
 
 mod bench;
+pub mod compare;
+pub mod merge;
+mod output;
 pub mod run;
 mod serve;
 
@@ -31,6 +34,10 @@ enum Command {
     Bench(Box<kvlab_bench_client::frontend::native::BenchArgs>),
     /// Run server and load together and judge whether the numbers are true
     Run(run::RunArgs),
+    /// Compare two groups of runs: stored results, or two commands run in turn
+    Compare(compare::CompareArgs),
+    /// Add the histogram logs of several clients
+    Merge(merge::MergeArgs),
 }
 
 /// Runs `kvlab` with `args`, which begin with the name of the program.
@@ -47,6 +54,8 @@ where
         Command::Serve(args) => serve::run(*args, stdout, stderr),
         Command::Bench(args) => bench::run(&args, stdout, stderr),
         Command::Run(args) => run::run(&args, stdout, stderr),
+        Command::Compare(args) => compare::run(&args, stdout, stderr),
+        Command::Merge(args) => merge::run(&args, stdout, stderr),
     }
 }
 

@@ -7,9 +7,11 @@
 
 mod bias;
 mod command_line;
+mod compare_and_merge;
 mod explore;
 mod planted;
 mod real_runs;
 mod scenario_files;
 mod support;
+mod sweeps;
 mod virtual_runs;

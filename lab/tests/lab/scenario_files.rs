@@ -104,9 +104,22 @@ fn a_seed_from_outside_replaces_all_seeds() {
 }
 
 /// A wrong file, and what its message has to name.
-const WRONG: [(&str, &[&str]); 18] = [
+const WRONG: [(&str, &[&str]); 22] = [
     ("", &["client"]),
-    ("client = []\n", &["at least one"]),
+    ("client = []\n", &["line 1", "client", "at least one"]),
+    ("client = 5\n", &["line 1", "client"]),
+    (
+        "repeat = 0\n[[client]]\ntarget = 'redis'\n",
+        &["line 1", "repeat", "1 to 100"],
+    ),
+    (
+        "tiers = ['quick']\n[[client]]\ntarget = 'redis'\n",
+        &["line 1", "tiers", "smoke"],
+    ),
+    (
+        "[[client]]\ntarget = 'redis'\n[client.expect.service]\np51 = '1%'\n",
+        &["line 4", "p51"],
+    ),
     (
         "[sever]\n[[client]]\ntarget = 'redis'\n",
         &["line 1", "sever"],
@@ -133,7 +146,7 @@ const WRONG: [(&str, &[&str]); 18] = [
     ),
     (
         "[network]\ndelay = '0'\n[[client]]\ntarget = 'redis'\n",
-        &["delay"],
+        &["line 2", "delay"],
     ),
     (
         "[network]\ndelay = '5'\n[[client]]\ntarget = 'redis'\n",
