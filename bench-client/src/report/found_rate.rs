@@ -216,7 +216,9 @@ fn row(point: &Point, objectives: &[Objective]) -> Vec<String> {
     ];
     for place in 0..objectives.len() {
         let quantiles = point.quantiles_ns().iter();
-        let mut quantiles: Vec<u64> = quantiles.filter_map(|all| all.get(place).copied()).collect();
+        let mut quantiles: Vec<u64> = quantiles
+            .filter_map(|all| all.get(place).copied())
+            .collect();
         quantiles.sort_unstable();
         row.push(match (quantiles.first(), quantiles.last()) {
             (Some(least), Some(most)) if least == most => ms(*least),
@@ -331,7 +333,10 @@ mod tests {
         ] {
             assert!(words.contains(&row.to_vec()), "{row:?} in\n{page}");
         }
-        assert!(page.contains("p99<2ms: kept at 1414/s, broken at 1682/s\n"), "{page}");
+        assert!(
+            page.contains("p99<2ms: kept at 1414/s, broken at 1682/s\n"),
+            "{page}"
+        );
     }
 
     #[test]

@@ -100,7 +100,10 @@ mod tests {
 
     #[track_caller]
     fn assert_near(found: f64, exact: f64) {
-        assert!((found - exact).abs() <= 1e-9 * exact.abs(), "{found} for {exact}");
+        assert!(
+            (found - exact).abs() <= 1e-9 * exact.abs(),
+            "{found} for {exact}"
+        );
     }
 
     /// M/M/1: C = u, and the response time is exponential with rate m - l.

@@ -116,7 +116,12 @@ impl<'a> Session<'a> {
     }
 
     fn line(&self, rate: Rate, trial: &Trial) -> String {
-        let quantiles = self.search.plan().objectives.iter().zip(&trial.quantiles_ns);
+        let quantiles = self
+            .search
+            .plan()
+            .objectives
+            .iter()
+            .zip(&trial.quantiles_ns);
         let mut parts: Vec<String> = quantiles
             .map(|(objective, ns)| {
                 #[expect(clippy::cast_precision_loss, reason = "shown with three decimals")]

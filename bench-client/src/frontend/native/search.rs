@@ -84,7 +84,9 @@ fn precision(text: &str) -> Result<f64, String> {
     if (0.005..=1.0).contains(&share) {
         Ok(share)
     } else {
-        Err(format!("expected a share from 0.5% to 100%, found {text:?}"))
+        Err(format!(
+            "expected a share from 0.5% to 100%, found {text:?}"
+        ))
     }
 }
 
