@@ -14,6 +14,7 @@
 mod csv;
 mod found_rate;
 mod hdr_log;
+pub mod html;
 mod json;
 mod live;
 mod notice;

@@ -15,4 +15,5 @@ mod real_runs;
 mod scenario_files;
 mod support;
 mod sweeps;
+mod timing_models;
 mod virtual_runs;

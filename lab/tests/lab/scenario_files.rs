@@ -47,7 +47,7 @@ fn everything_in_a_file_arrives_in_the_settings() {
     assert_eq!(scenario.name, "all of it");
     assert_eq!((config.workers, config.seed, config.spin), (2, 9, false));
     assert_eq!(config.latency.rules().len(), 2);
-    assert_eq!(config.freeze.unwrap().first_ns, 1_000_000_000);
+    assert_eq!(config.freezes[0].when.first_ns, 1_000_000_000);
     assert_eq!(scenario.network_ns, 10_000);
 
     let [first, second] = &scenario.parts[..] else {

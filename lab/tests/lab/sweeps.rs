@@ -87,7 +87,7 @@ fn an_axis_of_tables_sets_several_keys_and_the_expectations_that_go_with_them() 
         panic!("four parts")
     };
     assert_eq!(closed.settings.load, Load::Closed);
-    assert!(scenario.server_for(closed).freeze.is_none());
+    assert!(scenario.server_for(closed).freezes.is_empty());
     assert!(matches!(
         open.settings.load,
         Load::Open {
@@ -95,7 +95,7 @@ fn an_axis_of_tables_sets_several_keys_and_the_expectations_that_go_with_them() 
             ..
         }
     ));
-    assert!(scenario.server_for(open).freeze.is_some());
+    assert!(!scenario.server_for(open).freezes.is_empty());
     // The client's own table stands in the place of the file's.
     assert_eq!((closed.expect.failed, open.expect.failed), (0, 3));
     assert!(matches!(closed.expect.response.p50, Some(Limit::Within(_))));
