@@ -225,6 +225,7 @@ impl Collector {
             sequence_hash: hash,
             interrupted,
             notices,
+            certificate: None,
         };
         Ok(RunResult { summary, rows })
     }

@@ -157,10 +157,7 @@ impl Search {
         if self.trials >= self.plan.most_trials {
             return Step::Done(self.answer(End::OutOfTrials));
         }
-        let again = self
-            .points
-            .iter()
-            .find(|point| point.standing() == Standing::Unclear && point.may_try_again());
+        let again = self.points.iter().find(|point| point.may_become_clear());
         if let Some(point) = again {
             return Step::Try(point.rate());
         }
@@ -309,7 +306,7 @@ const STRIDE: f64 = 2.0;
 /// Trials at either end of the answer at least.
 const CONFIRMED: u32 = 2;
 /// Beside a rate that is too close to call, gaps down to this part of the precision are tried.
-const FINEST: f64 = 4.0;
+const FINEST: f64 = 2.0;
 
 #[cfg(test)]
 #[path = "tests.rs"]

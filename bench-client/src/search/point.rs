@@ -127,6 +127,12 @@ impl Point {
         self.valid < MOST_TRIALS && self.flaws.len() < MOST_FLAWS
     }
 
+    /// Whether another trial may well make it clear. At the very edge none would.
+    pub(super) fn may_become_clear(&self) -> bool {
+        let unclear = self.standing() == Standing::Unclear;
+        unclear && self.valid < TRIALS_UNCLEAR && self.flaws.len() < MOST_FLAWS
+    }
+
     pub(super) fn add(&mut self, trial: Trial, objectives: &[Objective]) {
         let piles_up = trial.piles_up();
         // A client that is late makes latencies longer, never shorter: what is met in spite of it
@@ -146,5 +152,7 @@ impl Point {
 
 /// Trials that count at one rate at most.
 const MOST_TRIALS: u32 = 4;
+/// Trials at a rate that stays too close to call.
+const TRIALS_UNCLEAR: u32 = 2;
 /// Spoilt trials at one rate at most.
 const MOST_FLAWS: usize = 3;

@@ -41,7 +41,7 @@ fn trial(server: &ServerConfig, objectives: &[Objective], rate: Rate, seed: u64)
         rate,
         arrivals: Arrivals::Poisson,
     };
-    let length = Duration::from_secs_f64(14_000.0 / rate.as_f64());
+    let length = Duration::from_secs_f64(12_000.0 / rate.as_f64());
     settings.stop = Stop {
         duration: Some(length),
         requests: None,
@@ -67,7 +67,7 @@ fn trial(server: &ServerConfig, objectives: &[Objective], rate: Rate, seed: u64)
 
 fn search(server: &ServerConfig, objective: Objective, seed: u64) -> Answer {
     let mut plan = Plan::new(vec![objective], Rate::per_second(1_000).unwrap());
-    plan.precision = 0.06;
+    plan.precision = 0.08;
     let mut search = Search::new(plan);
     loop {
         match search.next() {
@@ -110,8 +110,8 @@ fn the_rate_of_the_formula_lies_within_the_answer_in_nine_of_ten_runs() {
     assert!(inside.count() >= 9, "{exact} in {answers:#?}");
     for answer in &answers {
         assert_eq!(answer.end, End::Found);
-        // No wider than noise makes it: a hundred requests beyond p99 in a trial.
+        // A trial has some 120 requests beyond p99, so it cannot tell rates apart that are closer.
         let (met, broken) = (answer.met.unwrap(), answer.broken.unwrap());
-        assert!(broken.as_f64() / met.as_f64() < 1.15, "{answer:?}");
+        assert!(broken.as_f64() / met.as_f64() < 1.2, "{answer:?}");
     }
 }
