@@ -11,7 +11,7 @@ use std::time::Duration;
 use super::number::{bytes_per_second, counted, micros_each, ms, ms_or_na, percent, rate, seconds};
 use super::quantile::{P50, QUANTILES};
 use super::table::Table;
-use super::{Head, Report, Support, all_classes, nanos, notice};
+use super::{Head, Report, Support, all_classes, certificate, nanos, notice};
 use crate::record::{ClassTally, ErrorCounts, Interval, Latency, Summary};
 use crate::settings::{Arrivals, Load, PipelineMode};
 
@@ -52,6 +52,7 @@ fn render(head: &Head, summary: &Summary) -> String {
         run_part(head, summary),
         outcome_table(summary).to_string(),
         latency_part(summary),
+        certificate::page(summary.certificate.as_ref()),
         facts(head, summary),
         notes(head, summary),
     ] {

@@ -95,7 +95,9 @@ impl Judge {
 /// The exact quantile of samples in ascending order: the sample of rank `ceil(q n)`.
 fn at(samples: &[f64], quantile: &Quantile) -> Option<f64> {
     let beyond = samples.len() / usize::try_from(quantile.one_in).ok()?;
-    samples.get((samples.len() - beyond).checked_sub(1)?).copied()
+    samples
+        .get((samples.len() - beyond).checked_sub(1)?)
+        .copied()
 }
 
 /// `|mean| + t sd`.
@@ -113,7 +115,9 @@ fn reach(differences: &[f64]) -> Option<f64> {
 
 /// The widest bound that is still called one.
 fn limit(quantile: &Quantile, reported_ns: u64) -> u64 {
-    let row = LIMITS.iter().find(|(one_in, ..)| *one_in == quantile.one_in);
+    let row = LIMITS
+        .iter()
+        .find(|(one_in, ..)| *one_in == quantile.one_in);
     row.map_or(0, |(_, absolute_ns, percent)| {
         (*absolute_ns).max(reported_ns / 100 * percent)
     })
@@ -160,10 +164,12 @@ mod tests {
 
     #[test]
     fn limits_are_absolute_for_short_times_and_relative_for_long_ones() {
-        let quantile = |one_in| kvlab_bench_client::report::QUANTILES
-            .iter()
-            .find(|quantile| quantile.one_in == one_in)
-            .unwrap();
+        let quantile = |one_in| {
+            kvlab_bench_client::report::QUANTILES
+                .iter()
+                .find(|quantile| quantile.one_in == one_in)
+                .unwrap()
+        };
         assert_eq!(limit(quantile(2), 1_000_000), 60_000);
         assert_eq!(limit(quantile(2), 2_000_000), 100_000);
         assert_eq!(limit(quantile(100), 2_000_000), 400_000);

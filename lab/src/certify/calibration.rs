@@ -48,7 +48,11 @@ impl Samples {
     /// Two lists of the same length, in the same order.
     #[must_use]
     pub fn new(truth: Vec<f64>, seen: Vec<f64>) -> Self {
-        assert_eq!(truth.len(), seen.len(), "one measured time for each true one");
+        assert_eq!(
+            truth.len(),
+            seen.len(),
+            "one measured time for each true one"
+        );
         Self { truth, seen }
     }
 
@@ -96,7 +100,10 @@ impl Calibration {
             .filter_map(|pair| Some((pair.sojourn_ns(), network_ns(pair)?)));
         add(CertifiedLatency::Network, network.collect());
         add(CertifiedLatency::Response, responses(evidence));
-        let added: Sorted = timed.iter().filter_map(|pair| noise::difference(pair)).collect();
+        let added: Sorted = timed
+            .iter()
+            .filter_map(|pair| noise::difference(pair))
+            .collect();
         Some(Self {
             before,
             law: law.to_string(),
@@ -198,7 +205,10 @@ pub(super) fn fit(config: &mut ServerConfig, settings: &mut Settings) {
 /// the key space is cut to what can be filled quickly.
 pub(super) fn filling(settings: &mut Settings) -> Option<Settings> {
     let reads = match &settings.target {
-        Target::Redis(target) => target.operations.iter().any(|one| one.name.starts_with("GET")),
+        Target::Redis(target) => target
+            .operations
+            .iter()
+            .any(|one| one.name.starts_with("GET")),
         Target::Aerospike(target) => target
             .operations
             .iter()

@@ -116,7 +116,10 @@ mod tests {
         let recorded = Curve::of_latency(&latency).unwrap();
         let exact = Curve::of_samples(samples.iter().map(|ns| *ns as f64).collect()).unwrap();
         for (found, exact) in recorded.points().iter().zip(exact.points()) {
-            assert!((found - exact).abs() <= exact / 500.0, "{found} for {exact}");
+            assert!(
+                (found - exact).abs() <= exact / 500.0,
+                "{found} for {exact}"
+            );
         }
         assert_eq!(Curve::of_latency(&Latency::default()), None);
     }

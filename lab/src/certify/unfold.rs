@@ -186,14 +186,23 @@ mod tests {
         for share in [0.5, 0.9, 0.99] {
             let (found, exact) = (law.at(share), exact.at(share));
             // What is added differs within a group, which is a few percent wide.
-            assert!((found - exact).abs() < 0.03 * exact, "{found} for {exact} at {share}");
+            assert!(
+                (found - exact).abs() < 0.03 * exact,
+                "{found} for {exact} at {share}"
+            );
         }
     }
 
     /// One in fifty is late by up to 2 ms: a tail that is the machine's and not the server's.
     #[test]
     fn the_machines_tail_is_not_taken_for_the_servers() {
-        let tail = |i: u32| if i % 50 == 0 { f64::from(i % 2000) * 1e3 } else { 100e3 };
+        let tail = |i: u32| {
+            if i % 50 == 0 {
+                f64::from(i % 2000) * 1e3
+            } else {
+                100e3
+            }
+        };
         let seen: Vec<f64> = (0..4000).map(|i| 1e6 + tail(i)).collect();
         let samples = Samples::new(vec![1e6; 4000], seen.clone());
         let law = Blur::of([&samples])

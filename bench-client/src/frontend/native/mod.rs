@@ -26,7 +26,7 @@ pub use measure::{KernelStampsArg, MeasureArgs};
 pub use operations::{MixArg, OperationArgs, Ratio};
 pub use output::{ErrorLimit, OutputArgs};
 pub use search::SearchArgs;
-pub use session::run;
+pub use session::{Companion, run, run_beside};
 pub use url::{Place, TargetUrl};
 pub use usage::UsageError;
 

@@ -19,11 +19,39 @@ use crate::settings::Settings;
 /// SIGTERM are taken over while it runs: the first ends the load and the summary of what was
 /// measured is printed, the second ends the process.
 pub fn run(args: &BenchArgs, stdout: &mut dyn Write, stderr: &mut dyn Write) -> ExitStatus {
+    run_beside(args, &mut Nobody, stdout, stderr)
+}
+
+/// What is done around a run, by those who know more than the load generator does.
+pub trait Companion {
+    /// The run is about to begin. What has to be said goes to `stderr`.
+    fn before(&mut self, settings: &mut Settings, control: &Control, stderr: &mut dyn Write);
+
+    /// The run is over, and its reports are about to be written.
+    fn after(&mut self, summary: &mut Summary, control: &Control);
+}
+
+/// Does nothing.
+struct Nobody;
+
+impl Companion for Nobody {
+    fn before(&mut self, _: &mut Settings, _: &Control, _: &mut dyn Write) {}
+
+    fn after(&mut self, _: &mut Summary, _: &Control) {}
+}
+
+/// As [`run`], with a companion.
+pub fn run_beside(
+    args: &BenchArgs,
+    companion: &mut dyn Companion,
+    stdout: &mut dyn Write,
+    stderr: &mut dyn Write,
+) -> ExitStatus {
     if args.search.find_rate {
         return find_rate::run(args, stdout, stderr);
     }
     match prepare(args) {
-        Ok(prepared) => prepared.run(args, stdout, stderr),
+        Ok(prepared) => prepared.run(args, companion, stdout, stderr),
         Err(refusal) => refusal.tell(stderr),
     }
 }
@@ -96,8 +124,14 @@ pub(super) fn resolve(args: &BenchArgs) -> Result<Settings, Refusal> {
 }
 
 impl Prepared {
-    fn run(self, args: &BenchArgs, stdout: &mut dyn Write, stderr: &mut dyn Write) -> ExitStatus {
-        let head = Head {
+    fn run(
+        self,
+        args: &BenchArgs,
+        companion: &mut dyn Companion,
+        stdout: &mut dyn Write,
+        stderr: &mut dyn Write,
+    ) -> ExitStatus {
+        let mut head = Head {
             program: concat!("kvlab ", env!("CARGO_PKG_VERSION")).to_owned(),
             target: args.url.to_string(),
             settings: self.settings,
@@ -112,18 +146,20 @@ impl Prepared {
                 return Refusal::new(ExitStatus::Failed, text).tell(stderr);
             }
         };
+        companion.before(&mut head.settings, &control, stderr);
         let text_to_stdout = !self.opened.takes_stdout();
         let mut sinks = Sinks::machine(self.opened, &mut *stdout, &head, &control);
         if !args.output.quiet {
             sinks.live(&mut *stderr, io::stderr().is_terminal());
         }
-        let summary = match run_engine(&head.settings, &control, &mut sinks) {
+        let mut summary = match run_engine(&head.settings, &control, &mut sinks) {
             Ok(result) => result.summary,
             Err(error) => {
                 drop(sinks);
                 return refusal(&error).tell(stderr);
             }
         };
+        companion.after(&mut summary, &control);
         let mut failures = sinks.finish(&summary);
         if !failures.reader_gone {
             if text_to_stdout {
