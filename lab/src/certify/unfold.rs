@@ -73,7 +73,7 @@ impl Blur {
             };
             measured.extend((0..DRAWS).map(|draw| truth + group.draw(place, draw)));
         }
-        measured.sort_by(f64::total_cmp);
+        measured.sort_unstable_by(f64::total_cmp);
         let means = measured.chunks(DRAWS).map(|chunk| {
             let sum: f64 = chunk.iter().sum();
             sum / draws_as_f64()
@@ -126,8 +126,9 @@ impl Group {
 /// neighbour.
 fn cuts(pairs: usize) -> Vec<usize> {
     let mut cuts = vec![0];
-    for percent in [25, 50, 75, 90, 97] {
-        let cut = pairs * percent / 100;
+    let twentieths = (1..20).map(|twentieth| twentieth * 50);
+    for thousandth in twentieths.chain([970, 990]) {
+        let cut = pairs * thousandth / 1000;
         if cut - cuts.last().copied().unwrap_or(0) >= LEAST_GROUP && pairs - cut >= LEAST_GROUP {
             cuts.push(cut);
         }
@@ -146,7 +147,7 @@ const DRAWS: usize = 4;
 /// Corrections of a law.
 const STEPS: usize = 15;
 /// Pairs in a group at least.
-const LEAST_GROUP: usize = 50;
+const LEAST_GROUP: usize = 100;
 /// The fractional part of the golden ratio: its multiples fill the unit interval evenly.
 const GOLDEN: f64 = 0.618_033_988_749_894_9;
 
@@ -215,9 +216,11 @@ mod tests {
 
     #[test]
     fn small_groups_go_with_their_neighbours() {
-        assert_eq!(cuts(10_000), [0, 2_500, 5_000, 7_500, 9_000, 9_700, 10_000]);
-        assert_eq!(cuts(1_000), [0, 250, 500, 750, 900, 1_000]);
-        assert_eq!(cuts(99), [0, 99]);
+        let twentieths: Vec<usize> = (0..20).map(|twentieth| twentieth * 500).collect();
+        assert_eq!(cuts(10_000)[..20], twentieths);
+        assert_eq!(cuts(10_000)[20..], [9_700, 9_900, 10_000]);
+        assert_eq!(cuts(1_000), [0, 100, 200, 300, 400, 500, 600, 700, 800, 900, 1_000]);
+        assert_eq!(cuts(199), [0, 199]);
         assert!(Blur::of([]).is_none());
     }
 }
