@@ -5,6 +5,7 @@ pub mod certify;
 pub mod check;
 pub mod cli;
 pub mod compare;
+pub mod environment;
 mod exit;
 pub mod merge;
 pub mod noise;

@@ -13,7 +13,8 @@ mod summary;
 mod tally;
 
 pub use certificate::{Bound, CalibrationRun, Certificate, CertifiedLatency, CertifiedQuantile};
-pub use interval::{Interval, Phase};
+pub(crate) use interval::{BUSY, LATE, is_behind};
+pub use interval::{Interval, Phase, ThreadLoad};
 pub use latency::{LATENCY_MAX_NS, Latency};
 pub use outcome::{ErrorKind, OpClass, Outcome, Outcomes};
 pub use row::{ClientRow, RowKind};

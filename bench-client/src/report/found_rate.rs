@@ -68,7 +68,7 @@ impl FoundRate<'_> {
                 let _ = writeln!(page, "note: at {}/s {}", point.rate(), reason(flaw));
             }
         }
-        for warning in self.head.host.warnings(settings.threads.get()) {
+        for warning in self.head.host.warnings(settings) {
             let _ = writeln!(page, "note: {warning}");
         }
         page

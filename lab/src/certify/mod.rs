@@ -75,6 +75,7 @@ pub fn pilot(settings: &Settings) -> Settings {
         requests: None,
     };
     pilot.warmup = WARM_UP;
+    pilot.start_at_unix_ns = None;
     pilot
 }
 
@@ -184,6 +185,7 @@ impl<'a> Certifier<'a> {
             requests: None,
         };
         settings.warmup = WARM_UP;
+        settings.start_at_unix_ns = None;
         settings.seed = self.settings.seed.wrapping_add(self.number);
         let mut config = ServerConfig {
             seed: settings.seed,

@@ -219,7 +219,10 @@ mod tests {
         let twentieths: Vec<usize> = (0..20).map(|twentieth| twentieth * 500).collect();
         assert_eq!(cuts(10_000)[..20], twentieths);
         assert_eq!(cuts(10_000)[20..], [9_700, 9_900, 10_000]);
-        assert_eq!(cuts(1_000), [0, 100, 200, 300, 400, 500, 600, 700, 800, 900, 1_000]);
+        assert_eq!(
+            cuts(1_000),
+            [0, 100, 200, 300, 400, 500, 600, 700, 800, 900, 1_000]
+        );
         assert_eq!(cuts(199), [0, 199]);
         assert!(Blur::of([]).is_none());
     }

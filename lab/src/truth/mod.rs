@@ -6,6 +6,7 @@
 //! ([`schedule`]), a queue of known laws has its formula ([`queue`]).
 
 pub mod arrivals;
+pub mod cuts;
 pub mod digest;
 pub mod exact;
 pub mod join;

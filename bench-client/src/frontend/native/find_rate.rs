@@ -35,6 +35,8 @@ impl<'a> Session<'a> {
         for (option, given) in [
             ("--csv", args.output.csv.is_some()),
             ("--hdr-log", args.output.hdr_log.is_some()),
+            ("--html", args.output.html.is_some()),
+            ("--start-at", args.measure.start_at.is_some()),
         ] {
             if given {
                 let expected = "no --find-rate beside it";

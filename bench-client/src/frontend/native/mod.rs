@@ -10,6 +10,7 @@ mod data;
 mod find_rate;
 mod load;
 mod measure;
+mod moment;
 mod operations;
 mod output;
 mod quantity;
@@ -22,7 +23,8 @@ mod usage;
 pub use addresses::Addresses;
 pub use data::{ContentArg, DataArgs, KeyRange};
 pub use load::{ArrivalsArg, LoadArgs, PipelineModeArg};
-pub use measure::{KernelStampsArg, MeasureArgs};
+pub use measure::{KernelStampsArg, MeasureArgs, PollArg};
+pub use moment::Moment;
 pub use operations::{MixArg, OperationArgs, Ratio};
 pub use output::{ErrorLimit, OutputArgs};
 pub use search::SearchArgs;
@@ -76,7 +78,7 @@ impl BenchArgs {
         self.load.apply(&mut settings)?;
         self.operations.apply(&mut settings);
         self.data.apply(&mut settings);
-        self.measure.apply(&mut settings);
+        self.measure.apply(&mut settings)?;
         settings.check()?;
         Ok(settings)
     }
