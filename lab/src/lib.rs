@@ -1,6 +1,7 @@
 //! The lab: runs server and load generator together and proves their numbers; and the program
 //! `kvlab` with all its subcommands.
 
+pub mod certify;
 pub mod check;
 pub mod cli;
 pub mod compare;

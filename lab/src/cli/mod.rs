@@ -2,7 +2,7 @@
 //!
 //! Results go to stdout, everything else to stderr; what `RUST_LOG` asks for is logged there too.
 
-mod bench;
+pub mod bench;
 pub mod grade;
 pub mod compare;
 pub mod merge;
@@ -32,7 +32,7 @@ enum Command {
     /// Serve Redis and Aerospike clients, with delays of choice
     Serve(Box<kvlab_mock_server::cli::ServeArgs>),
     /// Load a Redis or Aerospike server and report how long its answers took
-    Bench(Box<kvlab_bench_client::frontend::native::BenchArgs>),
+    Bench(Box<bench::BenchCommand>),
     /// Run server and load together and judge whether the numbers are true
     Run(run::RunArgs),
     /// Judge any load generator, ours or another, by what it reports

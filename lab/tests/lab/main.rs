@@ -9,6 +9,7 @@ mod bias;
 mod command_line;
 mod compare_and_merge;
 mod explore;
+mod find_rate;
 mod grade;
 mod planted;
 mod real_runs;
