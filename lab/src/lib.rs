@@ -5,6 +5,7 @@ pub mod check;
 pub mod cli;
 pub mod compare;
 mod exit;
+pub mod explore;
 pub mod merge;
 pub mod noise;
 pub mod report;

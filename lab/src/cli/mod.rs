@@ -4,6 +4,7 @@
 
 mod bench;
 pub mod compare;
+pub mod explore;
 pub mod merge;
 mod output;
 pub mod run;
@@ -34,6 +35,8 @@ enum Command {
     Bench(Box<kvlab_bench_client::frontend::native::BenchArgs>),
     /// Run server and load together and judge whether the numbers are true
     Run(run::RunArgs),
+    /// Draw random scenarios, run them under virtual time and demand that each is exact
+    Explore(explore::ExploreArgs),
     /// Compare two groups of runs: stored results, or two commands run in turn
     Compare(compare::CompareArgs),
     /// Add the histogram logs of several clients
@@ -54,6 +57,7 @@ where
         Command::Serve(args) => serve::run(*args, stdout, stderr),
         Command::Bench(args) => bench::run(&args, stdout, stderr),
         Command::Run(args) => run::run(&args, stdout, stderr),
+        Command::Explore(args) => explore::run(&args, stdout, stderr),
         Command::Compare(args) => compare::run(&args, stdout, stderr),
         Command::Merge(args) => merge::run(&args, stdout, stderr),
     }

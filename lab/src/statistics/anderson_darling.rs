@@ -62,12 +62,22 @@ pub fn probability_below(a2: f64) -> f64 {
         0.0
     } else if a2 < 2.0 {
         let factors = [
-            2.000_12, 0.247_105, -0.064_982_1, 0.034_796_2, -0.011_672, 0.001_686_91,
+            2.000_12,
+            0.247_105,
+            -0.064_982_1,
+            0.034_796_2,
+            -0.011_672,
+            0.001_686_91,
         ];
         (-1.233_714_1 / a2).exp() / a2.sqrt() * polynomial(&factors)
     } else if a2 <= NEVER {
         let factors = [
-            1.0776, -2.306_95, 0.434_24, -0.082_433, 0.008_056, -0.000_314_6,
+            1.0776,
+            -2.306_95,
+            0.434_24,
+            -0.082_433,
+            0.008_056,
+            -0.000_314_6,
         ];
         (-polynomial(&factors).exp()).exp()
     } else {
@@ -130,7 +140,11 @@ mod tests {
         let even = Sorted::new(vec![1_000_000; 2_000]);
         assert!(exponential(&even, 1e6).unwrap() > NEVER);
         // Gaps of 0 are finite.
-        assert!(exponential(&Sorted::new(vec![0; 10]), 1e6).unwrap().is_finite());
+        assert!(
+            exponential(&Sorted::new(vec![0; 10]), 1e6)
+                .unwrap()
+                .is_finite()
+        );
         assert_eq!(exponential(&Sorted::default(), 1e6), None);
     }
 }

@@ -9,7 +9,10 @@
 /// assert_eq!(lag_1(&[0.0, 2.0, 0.0, 2.0]), -0.75);
 /// ```
 #[must_use]
-#[expect(clippy::cast_precision_loss, reason = "a series has far fewer than 2^53 values")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "a series has far fewer than 2^53 values"
+)]
 pub fn lag_1(series: &[f64]) -> f64 {
     let n = series.len() as f64;
     let mean = series.iter().sum::<f64>() / n;
@@ -27,7 +30,10 @@ pub fn lag_1(series: &[f64]) -> f64 {
 /// Independent values that would give a mean as sure as this series does: `n (1 - r) / (1 + r)`,
 /// never more than there are and never less than one.
 #[must_use]
-#[expect(clippy::cast_precision_loss, reason = "a series has far fewer than 2^53 values")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "a series has far fewer than 2^53 values"
+)]
 pub fn effective_size(series: &[f64]) -> f64 {
     let n = series.len() as f64;
     let r = lag_1(series).clamp(0.0, 1.0);
@@ -36,7 +42,10 @@ pub fn effective_size(series: &[f64]) -> f64 {
 
 /// The mean of a series and half the width of its 95 % interval, with its effective size.
 #[must_use]
-#[expect(clippy::cast_precision_loss, reason = "a series has far fewer than 2^53 values")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "a series has far fewer than 2^53 values"
+)]
 pub fn mean_and_half_width(series: &[f64]) -> Option<(f64, f64)> {
     if series.len() < 2 {
         return None;

@@ -29,7 +29,10 @@ pub struct Truncation {
 
 /// Applies MSER-5; `None` for a series of fewer than [`LEAST_BATCHES`] batches.
 #[must_use]
-#[expect(clippy::cast_precision_loss, reason = "a series has far fewer than 2^53 values")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "a series has far fewer than 2^53 values"
+)]
 pub fn truncation(series: &[f64]) -> Option<Truncation> {
     let means: Vec<f64> = series
         .chunks_exact(BATCH)
@@ -55,7 +58,10 @@ pub fn truncation(series: &[f64]) -> Option<Truncation> {
     })
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a series has far fewer than 2^53 values")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "a series has far fewer than 2^53 values"
+)]
 fn mser(rest: &[f64]) -> f64 {
     let n = rest.len() as f64;
     let mean = rest.iter().sum::<f64>() / n;

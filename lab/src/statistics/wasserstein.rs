@@ -21,7 +21,8 @@ use crate::truth::Sorted;
 #[must_use]
 #[expect(clippy::cast_precision_loss, reason = "the nearest value is wanted")]
 pub fn distance(left: &[(u64, u64)], right: &[(u64, u64)]) -> Option<f64> {
-    let count = |sample: &[(u64, u64)]| -> u128 { sample.iter().map(|(_, n)| u128::from(*n)).sum() };
+    let count =
+        |sample: &[(u64, u64)]| -> u128 { sample.iter().map(|(_, n)| u128::from(*n)).sum() };
     let (n, m) = (count(left), count(right));
     if n == 0 || m == 0 {
         return None;
@@ -89,7 +90,10 @@ mod tests {
         // 1/3 and 2/3: first 3 - 0, then 6 - 3.
         assert_eq!(distance(&raw(&[0, 6]), &raw(&[0, 3, 6])), Some(1.0));
         // Repeating every sample changes nothing.
-        assert_eq!(distance(&[(0, 5), (6, 5)], &[(0, 2), (3, 2), (6, 2)]), Some(1.0));
+        assert_eq!(
+            distance(&[(0, 5), (6, 5)], &[(0, 2), (3, 2), (6, 2)]),
+            Some(1.0)
+        );
     }
 
     #[test]

@@ -75,7 +75,9 @@ pub fn uniform(timing: &Timing) -> Vec<u64> {
     (0..u128::from(timing.most))
         .map(|index| {
             let after = index * 1_000_000_000 * den / num;
-            timing.start.add_nanos(u64::try_from(after).unwrap_or(u64::MAX))
+            timing
+                .start
+                .add_nanos(u64::try_from(after).unwrap_or(u64::MAX))
         })
         .take_while(|moment| *moment < timing.end)
         .map(Stamp::as_nanos)
@@ -84,7 +86,10 @@ pub fn uniform(timing: &Timing) -> Vec<u64> {
 
 /// Mean gap of a rate, in nanoseconds.
 #[must_use]
-#[expect(clippy::cast_precision_loss, reason = "the nearest value is what is wanted")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "the nearest value is what is wanted"
+)]
 pub fn mean_gap_ns(rate: Rate) -> f64 {
     1e9 * rate.denominator() as f64 / rate.numerator() as f64
 }
@@ -178,7 +183,10 @@ impl Ziggurat {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "at most 53 bits, which are exact")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "at most 53 bits, which are exact"
+)]
 fn fraction(bits: u64) -> f64 {
     bits as f64
 }
@@ -226,7 +234,11 @@ mod tests {
         for above in [0.1_f64, 1.0, 3.0, 7.0] {
             let p = (-above).exp();
             let error = 5.0 * (p * (1.0 - p) / 1e5).sqrt();
-            assert!((share(above) - p).abs() < error, "{above}: {}", share(above));
+            assert!(
+                (share(above) - p).abs() < error,
+                "{above}: {}",
+                share(above)
+            );
         }
     }
 
