@@ -69,14 +69,14 @@ impl ServerBuilder {
         self
     }
 
-    /// Freezes the server periodically: a text such as `"every=2s,for=150ms"`, or a [`Freeze`].
+    /// Adds a freeze: a text such as `"every=2s,for=150ms"`, or a [`Freeze`].
     pub fn freeze<F>(mut self, freeze: F) -> Self
     where
         F: TryInto<Freeze>,
         ParseError: From<F::Error>,
     {
         match freeze.try_into() {
-            Ok(freeze) => self.config.freeze = Some(freeze),
+            Ok(freeze) => self.config.freezes.push(freeze),
             Err(error) => self.fail(ParseError::from(error)),
         }
         self
@@ -177,7 +177,7 @@ mod tests {
             panic!("two rules");
         };
         assert_eq!(text, value);
-        assert_eq!(config.freeze.unwrap().length_ns, 150_000_000);
+        assert_eq!(config.freezes[0].length_ns, 150_000_000);
         assert_eq!(config.redis.version.to_string(), "7.0.15");
         assert_eq!(config.aerospike.namespaces, ["a", "b"]);
     }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
 use std::str::FromStr;
 
-use crate::latency::{Freeze, LatencyRules};
+use crate::latency::{Freeze, Freezes, LatencyRules};
 
 /// The settings of a server. [`ServerConfig::default`] is a server without delay on free ports of
 /// the loopback address.
@@ -24,8 +24,8 @@ pub struct ServerConfig {
     pub seed: u64,
     /// How late replies are meant to be.
     pub latency: LatencyRules,
-    /// The periodic freeze, if any.
-    pub freeze: Option<Freeze>,
+    /// The freezes; they add up.
+    pub freezes: Vec<Freeze>,
     /// Whether to keep a row for every request.
     pub record_rows: bool,
     /// Whether waiting ends in a short spin (precise) or in a plain wake-up (cheap).
@@ -46,7 +46,7 @@ impl Default for ServerConfig {
             workers: 1,
             seed: 0,
             latency: LatencyRules::default(),
-            freeze: None,
+            freezes: Vec::new(),
             record_rows: false,
             spin: true,
             redis: RedisConfig::default(),
@@ -58,6 +58,16 @@ impl Default for ServerConfig {
 impl ServerConfig {
     /// More workers are refused.
     pub const MAX_WORKERS: usize = 256;
+
+    /// The same server without anything that delays or ends: no latency, no freezes.
+    #[must_use]
+    pub fn without_delays(self) -> Self {
+        Self {
+            latency: LatencyRules::default(),
+            freezes: Vec::new(),
+            ..self
+        }
+    }
 
     /// Checks what types alone do not: counts and names.
     ///
@@ -73,6 +83,14 @@ impl ServerConfig {
         };
         if !(1..=Self::MAX_WORKERS).contains(&self.workers) {
             return refuse("the number of workers", &self.workers, "1 to 256");
+        }
+        if self.freezes.len() > Freezes::MAX {
+            return refuse("the number of freezes", &self.freezes.len(), "at most 64");
+        }
+        let frozen = Freezes::share_of_time(&self.freezes);
+        if frozen > Freezes::MOST_OF_TIME {
+            let found = format!("{:.1}%", 100.0 * frozen);
+            return refuse("the time in freezes", &found, "at most 99%");
         }
         if !(1..=RedisConfig::MAX_DATABASES).contains(&self.redis.databases) {
             return refuse(

@@ -12,6 +12,14 @@ use std::sync::{Mutex, PoisonError};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConnId(pub u64);
 
+impl ConnId {
+    /// Its number as rules count connections: in the order of acceptance, from 0.
+    #[must_use]
+    pub fn number(self) -> u64 {
+        self.0.saturating_sub(1)
+    }
+}
+
 /// Something that happens to a connection from outside of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {

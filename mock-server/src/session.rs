@@ -27,8 +27,9 @@ use rand_xoshiro::rand_core::SeedableRng;
 use crate::clients::ClientInfo;
 use crate::dialect::{Context, Dialect, Flow, Refusal};
 use crate::event::Event;
-use crate::exchange::{Exchange, Protocol};
-use crate::stamp::{ServerRow, Times};
+use crate::exchange::{Class, Exchange, Protocol};
+use crate::latency::Freezes;
+use crate::stamp::{FaultKind, ServerRow, Times};
 use crate::worker::Worker;
 
 /// One connection. See the module documentation.
@@ -58,6 +59,7 @@ pub struct Session {
     last_due: Stamp,
     sequence: u64,
     rng: Xoshiro256PlusPlus,
+    freezes: Freezes,
     ending: Ending,
 }
 
@@ -85,6 +87,9 @@ struct Queued {
     count: u64,
     protocol: Protocol,
     command: &'static str,
+    class: Class,
+    fault: FaultKind,
+    started: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -116,6 +121,11 @@ impl Session {
         // A stream of its own for every connection: what one draws does not depend on the others.
         let stream = worker.shared.config.seed ^ client.id.0.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let (now, rejection) = (client.connected, dialect.rejection());
+        let freezes = Freezes::of_connection(
+            &worker.shared.config.freezes,
+            worker.shared.started,
+            client.id.number(),
+        );
         let mut session = Self {
             client,
             dialect,
@@ -133,6 +143,7 @@ impl Session {
             last_due: Stamp::ZERO,
             sequence: 0,
             rng: Xoshiro256PlusPlus::seed_from_u64(stream),
+            freezes,
             ending: Ending::Open,
         };
         if let Some(rejection) = rejection {
@@ -290,8 +301,41 @@ impl Session {
         while let Some(queued) = self.queue.pop_front() {
             self.record(&queued, now, now, false, worker);
         }
+        self.give_up_held(now, worker);
         self.dialect.close(&worker.shared, &self.client);
         worker.shared.clients.remove(self.client.id);
+    }
+
+    /// Accounts for the requests that were read but never started.
+    fn give_up_held(&mut self, now: Stamp, worker: &mut Worker) {
+        let mut input = mem::take(&mut self.input);
+        for held in mem::take(&mut self.held) {
+            let frame = input.split_to(held.len);
+            if held.refusal.is_some() || self.dialect.recall(&frame).empty {
+                continue;
+            }
+            let Exchange {
+                protocol,
+                command,
+                class,
+                ..
+            } = self.dialect.describe(&frame);
+            let never = Queued {
+                read: held.read,
+                start: now,
+                due: now,
+                wanted_ns: 0,
+                len: 0,
+                count: 1,
+                protocol,
+                command,
+                class,
+                fault: FaultKind::None,
+                started: false,
+            };
+            self.record(&never, now, now, false, worker);
+        }
+        self.held_len = 0;
     }
 
     /// The usual path: nothing is waiting, so frames are run right out of the read buffer. Returns
@@ -305,8 +349,7 @@ impl Session {
                 Ok(Some(frame)) => {
                     if !frame.empty {
                         let bytes = rest.get(..frame.len).unwrap_or_default();
-                        if self.may_start(now, now, worker).is_none()
-                            || !self.run(bytes, now, now, worker)
+                        if self.may_start(now, now).is_none() || !self.run(bytes, now, now, worker)
                         {
                             return used;
                         }
@@ -358,7 +401,7 @@ impl Session {
             && let Some(front) = self.held.front()
         {
             let (read, len) = (front.read, front.len);
-            let Some(start) = self.may_start(read, now, worker) else {
+            let Some(start) = self.may_start(read, now) else {
                 break;
             };
             if let Some(refusal) = self.held.front_mut().and_then(|held| held.refusal.take()) {
@@ -382,11 +425,11 @@ impl Session {
 
     /// The moment at which a request read at `read` starts, if that moment has come; otherwise
     /// remembers when to try again.
-    fn may_start(&mut self, read: Stamp, now: Stamp, worker: &Worker) -> Option<Stamp> {
+    fn may_start(&mut self, read: Stamp, now: Stamp) -> Option<Stamp> {
         if self.waits_for_writes() {
             return None;
         }
-        let start = worker.shared.after_freeze(read.max(self.not_before));
+        let start = self.freezes.leave(read.max(self.not_before));
         if start > now {
             self.wake_at = Some(start);
             return None;
@@ -424,13 +467,16 @@ impl Session {
         let (
             ordinal,
             Exchange {
-                protocol, command, ..
+                protocol,
+                command,
+                class,
+                ..
             },
         ) = (self.dialect.ordinal(), exchange);
         worker.count_call(protocol, ordinal);
-        let due = worker
-            .shared
-            .after_freeze(start.add_nanos(wanted_ns).max(self.last_due));
+        let unfrozen = start.add_nanos(wanted_ns).max(self.last_due);
+        let due = self.freezes.leave(unfrozen);
+        let fault = FaultKind::of_freeze(start > read.max(self.not_before) || due > unfrozen);
         let len = self.out.len() - before;
         self.enqueue(
             Queued {
@@ -442,6 +488,9 @@ impl Session {
                 count: 1,
                 protocol,
                 command,
+                class,
+                fault,
+                started: true,
             },
             worker.rows.is_some(),
         );
@@ -454,6 +503,7 @@ impl Session {
             && self.queue.len() > self.released
             && let Some(last) = self.queue.back_mut()
             && (last.read, last.due, last.wanted_ns) == (reply.read, reply.due, reply.wanted_ns)
+            && (last.class, last.fault) == (reply.class, reply.fault)
         {
             last.len += reply.len;
             last.count += 1;
@@ -469,7 +519,9 @@ impl Session {
         self.ending = Ending::AfterReplies;
         let len = self.out.len() - before;
         if len > 0 {
-            let due = worker.shared.after_freeze(now.max(self.last_due));
+            let unfrozen = now.max(self.last_due);
+            let due = self.freezes.leave(unfrozen);
+            let fault = FaultKind::of_freeze(due > unfrozen);
             let protocol = self.dialect.protocol();
             let command = "protocol-error";
             let own_row = worker.rows.is_some();
@@ -483,6 +535,9 @@ impl Session {
                     count: 1,
                     protocol,
                     command,
+                    class: Class::Admin,
+                    fault,
+                    started: true,
                 },
                 own_row,
             );
@@ -531,16 +586,23 @@ impl Session {
             rows.push(ServerRow {
                 peer: self.client.peer,
                 ordinal: self.client.ordinal,
+                connection: self.client.id.number(),
                 sequence: first,
                 protocol: queued.protocol,
                 command: queued.command,
+                class: queued.class,
                 read: queued.read,
+                started: queued.started,
                 start: queued.start,
+                drawn_ns: queued.wanted_ns,
                 wanted_ns: queued.wanted_ns,
+                wait_ns: 0,
+                service_ns: 0,
                 due: queued.due,
                 written: before,
                 written_after: after,
                 answered,
+                fault: queued.fault,
             });
         }
     }

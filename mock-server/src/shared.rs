@@ -66,15 +66,6 @@ impl Shared {
         }
     }
 
-    /// `moment`, or the end of the freeze it lies in.
-    #[must_use]
-    pub fn after_freeze(&self, moment: Stamp) -> Stamp {
-        match &self.config.freeze {
-            Some(freeze) => freeze.after(self.started, moment),
-            None => moment,
-        }
-    }
-
     /// The calendar time of `moment`, in nanoseconds since 1970.
     #[must_use]
     pub fn unix_nanos(&self, moment: Stamp) -> u64 {

@@ -11,7 +11,7 @@ use std::net::SocketAddr;
 use hdrhistogram::Histogram;
 use kvlab_timing::Stamp;
 
-use crate::exchange::Protocol;
+use crate::exchange::{Class, Protocol};
 
 /// One request as the server saw it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,18 +20,31 @@ pub struct ServerRow {
     pub peer: SocketAddr,
     /// How many times this address had been accepted before on the same port.
     pub ordinal: u32,
+    /// Number of the connection in the order of acceptance on the whole server, from 0.
+    pub connection: u64,
     /// Number of the request on its connection, from 0, handshake included.
     pub sequence: u64,
     /// The protocol of the connection.
     pub protocol: Protocol,
     /// Command or operation name.
     pub command: &'static str,
+    /// What kind of work it was.
+    pub class: Class,
     /// When the request was complete in the server's hands.
     pub read: Stamp,
+    /// Whether it was started; a request whose connection ended before has no delay, and `start` and
+    /// `due` are the moment of that end.
+    pub started: bool,
     /// When it was executed.
     pub start: Stamp,
+    /// The delay that its law gave, in nanoseconds, before any change over time.
+    pub drawn_ns: u64,
     /// The delay that was wanted for it, in nanoseconds.
     pub wanted_ns: u64,
+    /// What it waited for a server of the queue, in nanoseconds; 0 without a queue.
+    pub wait_ns: u64,
+    /// What a server of the queue took for it, in nanoseconds; 0 without a queue.
+    pub service_ns: u64,
     /// When its reply was due.
     pub due: Stamp,
     /// Just before the write call that handed over the last byte of the reply.
@@ -40,6 +53,28 @@ pub struct ServerRow {
     pub written_after: Stamp,
     /// Whether a reply was handed over; false when it has none by design, or the connection ended.
     pub answered: bool,
+    /// What happened to it beside its delay.
+    pub fault: FaultKind,
+}
+
+/// What happened to a request beside its delay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[non_exhaustive]
+pub enum FaultKind {
+    /// Nothing.
+    #[default]
+    None,
+    /// A freeze moved its start or the moment its reply was due.
+    Frozen,
+    /// Its connection was cut before its reply was due.
+    Cut,
+}
+
+impl FaultKind {
+    /// What a freeze did, or that it did nothing.
+    pub(crate) fn of_freeze(moved: bool) -> Self {
+        if moved { Self::Frozen } else { Self::None }
+    }
 }
 
 /// Distributions of what was wanted and what was done, in nanoseconds.

@@ -13,6 +13,7 @@
 
 mod csv;
 mod hdr_log;
+pub mod html;
 mod json;
 mod live;
 mod notice;

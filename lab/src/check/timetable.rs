@@ -1,6 +1,6 @@
 //! The open loop's timetable: intended moments by arithmetic, response times by simulation.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use kvlab_bench_client::record::RowKind;
 use kvlab_bench_client::settings::{Arrivals, Load, PipelineMode};
@@ -54,8 +54,10 @@ pub fn timetable(evidence: &Evidence) -> Timetable {
     let mut differing = Vec::new();
     for (pool, mut pairs) in by_pool {
         pairs.sort_by_key(|pair| (pair.client.intended, pair.client.sent, pair.key()));
-        let connections = pools.connections.get(pool).copied().unwrap_or(0);
-        for (pair, served) in pairs.iter().zip(served(evidence, connections, &pairs)) {
+        if pools.connections.get(pool) != Some(&in_order_of_use(&pairs).len()) {
+            return Timetable::Unknown("connections were made anew or not used");
+        }
+        for (pair, served) in pairs.iter().zip(served(evidence, &pairs)) {
             if is_timed(&pair.client) {
                 responses.push(served.received_ns - pair.client.intended.as_nanos());
             }
@@ -68,10 +70,18 @@ pub fn timetable(evidence: &Evidence) -> Timetable {
     }
 }
 
-fn served(evidence: &Evidence, connections: usize, pairs: &[&Pair]) -> Vec<Served> {
+/// The numbers of the connections on the server. A client uses each once before it uses one again,
+/// so the order of their first requests is the order in which they stand.
+fn in_order_of_use(pairs: &[&Pair]) -> Vec<u64> {
+    let mut seen = BTreeSet::new();
+    let numbers = pairs.iter().map(|pair| pair.server.connection);
+    numbers.filter(|number| seen.insert(*number)).collect()
+}
+
+fn served(evidence: &Evidence, pairs: &[&Pair]) -> Vec<Served> {
     let pipeline = evidence.settings.pipeline;
     let pool = Pool {
-        connections,
+        connections: in_order_of_use(pairs),
         depth: usize::try_from(pipeline.depth.get()).unwrap_or(usize::MAX),
         batch: pipeline.mode == PipelineMode::Batch,
         leg_ns: evidence.tier.leg_ns(),

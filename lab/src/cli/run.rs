@@ -2,14 +2,15 @@
 
 use std::fs;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::Args;
 use kvlab_bench_client::frontend::{ExitStatus, SignalWatch};
 use kvlab_bench_client::{Control, RunError};
 
-use crate::report::{Report, json, text};
+use crate::report::junit::{self, Broken};
+use crate::report::{Report, html, json, text};
 use crate::runner::PartError;
 use crate::runner::suite::{self, Clock, Progress};
 use crate::scenario::Scenario;
@@ -33,6 +34,14 @@ pub struct RunArgs {
     /// Write the report as JSON to FILE; - is stdout, and the text then goes to stderr
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
+
+    /// Write the report as one self-contained HTML page to FILE
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+
+    /// Write the report as JUnit XML to FILE, for continuous integration
+    #[arg(long, value_name = "FILE")]
+    pub junit: Option<PathBuf>,
 
     /// Say nothing while it runs
     #[arg(long, short)]
@@ -64,6 +73,7 @@ pub fn run(args: &RunArgs, out: &mut dyn Write, err: &mut dyn Write) -> ExitStat
     };
     let mut reports = Vec::with_capacity(scenarios.len());
     let mut cut_short = None;
+    let mut broken = None;
     for scenario in &scenarios {
         let result = if args.quiet {
             suite::run(scenario, clock, &control, &mut suite::Quiet)
@@ -75,6 +85,8 @@ pub fn run(args: &RunArgs, out: &mut dyn Write, err: &mut dyn Write) -> ExitStat
             Err(error) => {
                 let _ = writeln!(err, "error: scenario {}, {error}", scenario.name);
                 cut_short = Some(status_of(&error.source));
+                let scenario = scenario.name.clone();
+                broken = Some(Broken { scenario, error });
                 break;
             }
         }
@@ -85,7 +97,7 @@ pub fn run(args: &RunArgs, out: &mut dyn Write, err: &mut dyn Write) -> ExitStat
         }
     }
     // What was measured before an error or an interruption is reported all the same.
-    if let Err(error) = write(args, &reports, out, err) {
+    if let Err(error) = write(args, &reports, broken.as_ref(), out, err) {
         let _ = writeln!(err, "error: {error:#}");
         return ExitStatus::Failed;
     }
@@ -124,6 +136,7 @@ fn scenarios(args: &RunArgs) -> Result<Vec<Scenario>, crate::scenario::ScenarioE
 fn write(
     args: &RunArgs,
     reports: &[Report],
+    broken: Option<&Broken>,
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> anyhow::Result<()> {
@@ -136,6 +149,16 @@ fn write(
         let gap = if place > 0 { "\n" } else { "" };
         unless_closed(write!(for_people, "{gap}{}", text::render(report)))?;
     }
+    if let Some(file) = &args.html {
+        save(file, &html::render(reports))?;
+    }
+    if let Some(file) = &args.junit {
+        let document = junit::render(reports, broken);
+        save(
+            file,
+            &document.context("cannot render the report as JUnit XML")?,
+        )?;
+    }
     let Some(file) = &args.json else {
         return Ok(());
     };
@@ -143,6 +166,10 @@ fn write(
     if to_stdout {
         return Ok(unless_closed(out.write_all(document.as_bytes()))?);
     }
+    save(file, &document)
+}
+
+fn save(file: &Path, document: &str) -> anyhow::Result<()> {
     fs::write(file, document).with_context(|| format!("cannot write {}", file.display()))
 }
 

@@ -1,15 +1,20 @@
-//! What a scenario came to, and its forms: text for people ([`text`]), JSON for programs ([`json`]).
+//! What a scenario came to, and its forms: text for people ([`text`]), a page with curves ([`html`]),
+//! JSON for programs ([`json`]), JUnit XML for continuous integration ([`junit`]).
 //!
 //! The report of a virtual run holds nothing of the machine or the moment, so that two runs of the
 //! same scenario print the same bytes.
 
+pub mod html;
 pub mod json;
+pub mod junit;
+pub mod series;
 pub mod text;
 
 use kvlab_bench_client::record::Notice;
 use kvlab_bench_client::settings::{Arrivals, Load, PipelineMode, Settings, Target};
 use serde::Serialize;
 
+use self::series::Series;
 use crate::check::Judgement;
 use crate::noise::Machine;
 use crate::runner::{Evidence, Tier};
@@ -30,7 +35,7 @@ pub struct Report {
     pub seed: u64,
     /// The latency rules of the server, as text.
     pub latency: Vec<String>,
-    /// Its freeze, as text.
+    /// Its freezes, as text.
     pub freeze: Option<String>,
     /// The machine; nothing under virtual time.
     pub machine: Option<Machine>,
@@ -59,6 +64,10 @@ pub struct PartReport {
     pub rate_per_second: f64,
     /// What the client itself says one must know.
     pub notices: Vec<String>,
+    /// From the first request of the measured part to the last reply, in nanoseconds.
+    pub elapsed_ns: u64,
+    /// The curves.
+    pub series: Series,
 }
 
 /// What a client did, in words that name the experiment.
@@ -96,6 +105,7 @@ impl Report {
         parts: Vec<PartReport>,
     ) -> Self {
         let config = &scenario.server.config;
+        let freezes: Vec<String> = config.freezes.iter().map(ToString::to_string).collect();
         Self {
             name: scenario.name.clone(),
             description: scenario.description.clone(),
@@ -107,7 +117,7 @@ impl Report {
                 .iter()
                 .map(ToString::to_string)
                 .collect(),
-            freeze: config.freeze.map(|freeze| freeze.to_string()),
+            freeze: (!freezes.is_empty()).then(|| freezes.join("; ")),
             machine,
             verdict: parts
                 .iter()
@@ -133,6 +143,8 @@ impl PartReport {
             sequence_hash: evidence.summary.sequence_hash,
             rate_per_second: evidence.summary.rate(),
             notices: evidence.summary.notices.iter().map(notice).collect(),
+            elapsed_ns: u64::try_from(evidence.summary.elapsed().as_nanos()).unwrap_or(u64::MAX),
+            series: Series::new(evidence),
         }
     }
 }

@@ -183,7 +183,7 @@ fn write_machine(part: &PartReport, tier: Tier, out: &mut String) -> fmt::Result
     writeln!(out, "; {:.0} answers per second", part.rate_per_second)
 }
 
-fn describe(load: &LoadReport) -> String {
+pub(super) fn describe(load: &LoadReport) -> String {
     let model = match (load.rate_per_second, load.arrivals) {
         (Some(rate), Some(arrivals)) => {
             format!("open loop, {rate} per second, {arrivals} arrivals")
@@ -268,7 +268,7 @@ fn spread(spread: &Spread) -> String {
 }
 
 /// Milliseconds with three decimals from a tenth of a millisecond on, else microseconds with one.
-fn time(ns: u64) -> String {
+pub(super) fn time(ns: u64) -> String {
     let mut text = String::new();
     // Integer arithmetic, so that the same number prints alike everywhere.
     let _ = if ns >= 100_000 {

@@ -110,7 +110,7 @@ pub struct ServerFacts {
     /// The delays it was to inject.
     pub latency: LatencyRules,
     /// Its freezes.
-    pub freeze: Option<Freeze>,
+    pub freezes: Vec<Freeze>,
 }
 
 impl ServerFacts {
@@ -118,16 +118,14 @@ impl ServerFacts {
         Self {
             started,
             latency: config.latency.clone(),
-            freeze: config.freeze,
+            freezes: config.freezes.clone(),
         }
     }
 
     /// Its freezes as moments.
     #[must_use]
-    pub fn freezes(&self) -> Option<Freezes> {
-        self.freeze
-            .as_ref()
-            .map(|freeze| Freezes::new(self.started, freeze))
+    pub fn freezes(&self) -> Freezes {
+        Freezes::new(self.started, &self.freezes)
     }
 }
 

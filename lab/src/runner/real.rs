@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use kvlab_bench_client::settings::{Arrivals, Load, Stop, Target};
 use kvlab_bench_client::{Control, Settings};
-use kvlab_mock_server::latency::{Distribution, LatencyRules};
+use kvlab_mock_server::latency::Distribution;
 use kvlab_mock_server::{MockServer, ServerConfig};
 use kvlab_timing::Rate;
 
@@ -118,9 +118,7 @@ fn floor_run(
         requests: None,
     };
     settings.warmup = FLOOR_WARM_UP;
-    let mut config = config.clone();
-    config.latency = LatencyRules::default();
-    config.freeze = None;
+    let config = config.clone().without_delays();
     Ok(run_by(client, config, settings, control)?.joined.pairs)
 }
 

@@ -10,48 +10,73 @@ use std::net::SocketAddr;
 use clap::{Args, Command, FromArgMatches};
 use kvlab_bench_client::Settings;
 use kvlab_bench_client::frontend::native::{Addresses, BenchArgs};
-use serde::Deserialize;
 use toml::{Spanned, Value};
 
+use super::capacity::{Capacity, Share};
 use super::server::Wrong;
-use super::{Expect, Part};
+use super::{Expect, Part, ServerPart};
 
 /// A `[[client]]` table as written.
 pub(super) type RawClient = BTreeMap<String, Spanned<Value>>;
 
-/// Resolves a table; `usual` is what the file expects of every client.
-pub(super) fn resolve(mut raw: RawClient, usual: Expect) -> Result<Part, Wrong> {
+/// What a client meets, for settings that depend on it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Surroundings<'a> {
+    pub(super) server: &'a ServerPart,
+    pub(super) network_ns: u64,
+}
+
+/// Resolves a table, but for its expectations, which are read with their places.
+pub(super) fn resolve(
+    mut raw: RawClient,
+    expect: Expect,
+    surroundings: &Surroundings<'_>,
+) -> Result<Part, Wrong> {
     let own = OwnKeys {
         name: text(&mut raw, "name")?,
         target: text(&mut raw, "target")?,
         model: text(&mut raw, "model")?,
-        expect: raw.remove("expect"),
     };
-    let settings = settings(own.target.as_ref(), &raw)?;
+    let share = share_of_capacity(&mut raw)?;
+    let mut settings = settings(own.target.as_ref(), &raw)?;
+    if let Some(share) = share {
+        let capacity = Capacity::new(&settings, surroundings);
+        settings.load = capacity.load(share, settings.load)?;
+    }
     check_model(own.model.as_ref(), &settings)?;
-    let expect = match own.expect {
-        None => usual,
-        Some(expect) => {
-            let place = expect.span().start;
-            Expect::deserialize(expect.into_inner())
-                .map_err(|error| (Some(place), format!("expect: {}", error.message())))?
-        }
-    };
+    let has_given_name = own.name.is_some();
     let name = own
         .name
         .map_or_else(|| usual_name(&settings), Spanned::into_inner);
     Ok(Part {
         name,
+        has_given_name,
+        server: None,
         settings,
         expect,
     })
+}
+
+/// Takes a rate that is a share of the capacity out of the table; a rate that is certainly legal
+/// stands in for it until the other settings are known.
+fn share_of_capacity(raw: &mut RawClient) -> Result<Option<Share>, Wrong> {
+    let Some(value) = raw.get_mut("rate") else {
+        return Ok(None);
+    };
+    let Value::String(text) = value.as_ref() else {
+        return Ok(None);
+    };
+    let share = Share::parse(value.span().start, text).transpose()?;
+    if share.is_some() {
+        *value.as_mut() = Value::Integer(1);
+    }
+    Ok(share)
 }
 
 struct OwnKeys {
     name: Option<Spanned<String>>,
     target: Option<Spanned<String>>,
     model: Option<Spanned<String>>,
-    expect: Option<Spanned<Value>>,
 }
 
 /// Takes a text out of the table.

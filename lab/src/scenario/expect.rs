@@ -97,7 +97,7 @@ impl Serialize for Tolerance {
     }
 }
 
-/// What a scenario says of one quantile: a tolerance, or `none`, which leaves it unjudged.
+/// What a scenario says of one figure: a tolerance, or `none`, which leaves it unjudged.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Limit {
     /// Not judged.
@@ -118,6 +118,55 @@ impl<'de> Deserialize<'de> for Limit {
     }
 }
 
+impl Limit {
+    /// A limit of a figure that is a share: a time makes no sense there.
+    fn share<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Self>, D::Error> {
+        match Self::deserialize(deserializer)? {
+            Self::Within(tolerance) if !tolerance.time.is_zero() => Err(de::Error::custom(
+                format!("'{tolerance}' is not a percentage or 'none'"),
+            )),
+            limit => Ok(Some(limit)),
+        }
+    }
+
+    /// A limit of a figure that is a time with nothing to be a share of.
+    fn time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Self>, D::Error> {
+        match Self::deserialize(deserializer)? {
+            Self::Within(tolerance) if tolerance.share != 0.0 => Err(de::Error::custom(format!(
+                "'{tolerance}' is not a time or 'none'"
+            ))),
+            limit => Ok(Some(limit)),
+        }
+    }
+}
+
+/// What a scenario says of a figure that is a plain number: the largest that passes, or `none`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Threshold {
+    /// Not judged.
+    Unjudged,
+    /// Judged by this number.
+    Below(f64),
+}
+
+impl<'de> Deserialize<'de> for Threshold {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged, expecting = "expected a number or 'none'")]
+        enum Form {
+            Number(f64),
+            Whole(u32),
+            Word(String),
+        }
+        match Form::deserialize(deserializer)? {
+            Form::Number(number) if number > 0.0 => Ok(Self::Below(number)),
+            Form::Whole(number) if number > 0 => Ok(Self::Below(f64::from(number))),
+            Form::Word(word) if word == "none" => Ok(Self::Unjudged),
+            _ => Err(de::Error::custom("expected a number above 0 or 'none'")),
+        }
+    }
+}
+
 /// Limits by quantile; what is not given has the default or is not judged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -131,6 +180,8 @@ pub struct Limits {
     /// At the 99.9th percentile.
     #[serde(rename = "p99.9")]
     pub p99_9: Option<Limit>,
+    /// Of the mean.
+    pub mean: Option<Limit>,
 }
 
 impl Limits {
@@ -147,16 +198,44 @@ impl Limits {
     }
 }
 
-/// What is expected of one client.
+/// What is expected of one client. What is not given has the default of its figure; the figures are
+/// those of [`ScoreName`](crate::check::score::ScoreName).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct Expect {
-    /// The reported service time against the true sojourn plus the floor.
+    /// The reported service time against the true sojourn plus the floor: ServErr.
     pub service: Limits,
-    /// The reported response time against the timetable.
+    /// The reported response time against the timetable: RespErr.
     pub response: Limits,
+    /// The service time up to the kernel's receive stamp against the true sojourn: NetErr.
+    pub kernel: Limits,
     /// The true sojourn against the law that was to be injected; by default not judged.
     pub sojourn: Limits,
+    /// Client's time minus server's, request by request: PairErr.
+    pub pair: Limits,
+    /// Mean distance of the reported times from the true ones: W1; a share is one of the mean.
+    pub w1: Option<Limit>,
+    /// 99th percentile of send - intended: LagP99.
+    #[serde(deserialize_with = "Limit::time")]
+    pub lag_p99: Option<Limit>,
+    /// Sent per second against wanted, over the run: RateErr.
+    #[serde(deserialize_with = "Limit::share")]
+    pub rate: Option<Limit>,
+    /// The same in the worst window of 100 ms.
+    #[serde(deserialize_with = "Limit::share")]
+    pub rate_window: Option<Limit>,
+    /// Anderson-Darling statistic of the arrivals: ArrivalAD.
+    pub arrival: Option<Threshold>,
+    /// What the server was late by: InjErr. Beyond it a run is void.
+    pub injection: Limits,
+    /// Spread over repeated runs, largest over least less 1: Repro.
+    pub repro: Limits,
+    /// Requests due that were not recorded: Omission.
+    #[serde(deserialize_with = "Limit::share")]
+    pub omission: Option<Limit>,
+    /// The largest latency that has to be representable: Clamp.
+    #[serde(deserialize_with = "Limit::time")]
+    pub clamp: Option<Limit>,
     /// Requests that may fail: errors, time-outs, lost and never sent ones together.
     pub failed: u64,
 }
@@ -188,6 +267,34 @@ pub fn default_response(q: Quantile) -> Option<Tolerance> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_figure_has_its_key_and_its_kind_of_limit() {
+        let text = "pair = { p50 = '20us', p99 = '500us' }\nw1 = '3%'\nlag-p99 = '100us'\n\
+                    rate = '0.1%'\nrate-window = 'none'\narrival = 2.492\nclamp = '1h'\n\
+                    injection.p90 = '1ms'\nrepro.p99 = '15%'\nomission = '0%'\nkernel.p50 = '60us'\n\
+                    response.mean = '3%'";
+        let expect: Expect = toml::from_str(text).unwrap();
+        assert_eq!(
+            expect.pair.p50,
+            Some(Limit::Within(Tolerance::new(20, 0.0)))
+        );
+        assert_eq!(expect.w1, Some(Limit::Within(Tolerance::new(0, 3.0))));
+        assert_eq!(expect.rate_window, Some(Limit::Unjudged));
+        assert_eq!(expect.arrival, Some(Threshold::Below(2.492)));
+        assert_eq!(expect.omission, Some(Limit::Within(Tolerance::new(0, 0.0))));
+        assert_eq!(expect.service, Limits::default());
+        for (text, word) in [
+            ("lag-p99 = '3%'", "not a time"),
+            ("rate = '3us'", "not a percentage"),
+            ("arrival = '5%'", "number"),
+            ("arrival = 0", "above 0"),
+            ("lag = '3us'", "lag-p99"),
+        ] {
+            let error = toml::from_str::<Expect>(text).unwrap_err().to_string();
+            assert!(error.contains(word) && error.contains("line 1"), "{error}");
+        }
+    }
 
     #[test]
     fn tolerance_is_the_larger_of_time_and_share() {

@@ -4,10 +4,13 @@
 //! the line. What is written in the file (`parse`) is resolved into the settings that server and
 //! load generator take, so a [`Scenario`] is legal by construction.
 
+mod capacity;
 mod client;
+mod cover;
 mod expect;
 mod parse;
 mod server;
+mod sweep;
 mod words;
 
 use std::path::{Path, PathBuf};
@@ -16,10 +19,9 @@ use kvlab_bench_client::Settings;
 use kvlab_bench_client::settings::Target;
 use kvlab_mock_server::ServerConfig;
 
-pub use expect::{Expect, Limit, Limits, Tolerance, default_response, default_service};
+pub use expect::{Expect, Limit, Limits, Threshold, Tolerance, default_response, default_service};
+pub use parse::TierName;
 pub use server::ServerPart;
-
-use crate::scenario::parse::RawScenario;
 
 /// A resolved scenario.
 #[derive(Clone, Debug)]
@@ -28,7 +30,11 @@ pub struct Scenario {
     pub name: String,
     /// What it shows, in a sentence.
     pub description: String,
-    /// The server.
+    /// The tiers it belongs to.
+    pub tiers: Vec<TierName>,
+    /// How often each client is run, with the same seed.
+    pub repeat: u32,
+    /// The server; where a sweep varies it, that of the first combination.
     pub server: ServerPart,
     /// Time of a message from one side to the other in a virtual run.
     pub network_ns: u64,
@@ -39,8 +45,12 @@ pub struct Scenario {
 /// One client of a scenario and what is expected of it.
 #[derive(Clone, Debug)]
 pub struct Part {
-    /// Its name in reports.
+    /// Its name in reports: given, or what it does, or in a sweep the values it stands for.
     pub name: String,
+    /// Whether the file gives it a name.
+    has_given_name: bool,
+    /// The server where a sweep gives each combination its own.
+    pub server: Option<ServerPart>,
     /// What it does. The address is a placeholder until the server is up.
     pub settings: Settings,
     /// What is expected.
@@ -103,8 +113,7 @@ impl Scenario {
             name: name.to_owned(),
             message,
         };
-        let raw: RawScenario = toml::from_str(text).map_err(|error| wrong(error.to_string()))?;
-        raw.resolve(name, text).map_err(wrong)
+        parse::scenario(name, text).map_err(wrong)
     }
 
     /// Replaces every seed of the scenario.
@@ -112,13 +121,16 @@ impl Scenario {
         self.server.config.seed = seed;
         for part in &mut self.parts {
             part.settings.seed = seed;
+            if let Some(server) = &mut part.server {
+                server.config.seed = seed;
+            }
         }
     }
 
     /// The configuration of the server for one part: only the port the part needs is opened.
     #[must_use]
     pub fn server_for(&self, part: &Part) -> ServerConfig {
-        let mut config = self.server.config.clone();
+        let mut config = part.server.as_ref().unwrap_or(&self.server).config.clone();
         let redis = matches!(part.settings.target, Target::Redis(_));
         config.redis_port = redis.then_some(0);
         config.aerospike_port = (!redis).then_some(0);

@@ -1,90 +1,218 @@
 //! The file as written: tables and keys, with places for messages.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use toml::Spanned;
+use toml::de::{DeTable, DeValue, Deserializer};
 
 use super::client::{self, RawClient};
 use super::expect::Expect;
 use super::server::{RawServer, Wrong};
+use super::sweep::{Node, Sweep, Table, Variation};
 use super::words::Time;
-use super::{Part, Scenario};
+use super::{Part, Scenario, ServerPart};
 
-/// A scenario file.
+/// A scenario file but for `[sweep]` and `[[client]]`, whose keys are looked at one by one.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct RawScenario {
+struct RawScenario {
     name: Option<String>,
     #[serde(default)]
     description: String,
+    #[serde(default)]
+    tiers: Vec<TierName>,
+    #[serde(default = "once")]
+    repeat: Spanned<u32>,
     server: Option<Spanned<RawServer>>,
     #[serde(default)]
     network: RawNetwork,
-    client: Vec<Spanned<RawClient>>,
     #[serde(default)]
     expect: Expect,
+}
+
+fn once() -> Spanned<u32> {
+    Spanned::new(0..0, 1)
+}
+
+/// A group of scenarios that is run as one: `kvlab run --tier`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize, clap::ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum TierName {
+    /// Under virtual time: exact, all of the matrix, in well under a minute
+    Virtual,
+    /// In real time, about a minute
+    Smoke,
+    /// In real time, about twenty minutes
+    Full,
 }
 
 /// The network of a virtual run.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct RawNetwork {
-    delay: Time,
+    delay: Spanned<Time>,
 }
 
 impl Default for RawNetwork {
     fn default() -> Self {
         Self {
-            delay: Time::micros(25),
+            delay: Spanned::new(0..0, Time::micros(25)),
         }
     }
 }
 
-impl RawScenario {
-    /// Resolves everything; messages carry the line they are about.
-    pub(super) fn resolve(self, name: &str, text: &str) -> Result<Scenario, String> {
-        let server = match self.server {
+/// Reads a scenario; messages carry the line they are about.
+pub(super) fn scenario(name: &str, text: &str) -> Result<Scenario, String> {
+    let source = Source(text);
+    let mut document = DeTable::parse(text)
+        .map_err(|error| error.to_string())?
+        .into_inner();
+    let Some(sweep) = document.remove("sweep") else {
+        return source.resolve(name, document);
+    };
+    let sweep = Sweep::read(sweep).map_err(|(place, message)| source.at(place, &message))?;
+    let mut whole: Option<Scenario> = None;
+    for variation in sweep.variations(&document) {
+        let Variation {
+            name: values,
+            document,
+        } = variation.map_err(|(place, message)| source.at(place, &message))?;
+        let mut one = source
+            .resolve(name, document)
+            .map_err(|message| format!("{message} (with {values})"))?;
+        let several = one.parts.len() > 1;
+        for part in &mut one.parts {
+            part.name = if several || part.has_given_name {
+                format!("{}: {values}", part.name)
+            } else {
+                values.clone()
+            };
+            part.server = Some(one.server.clone());
+        }
+        match &mut whole {
+            None => whole = Some(one),
+            Some(whole) => whole.parts.append(&mut one.parts),
+        }
+    }
+    whole.ok_or_else(|| "the sweep has no combination".to_owned())
+}
+
+/// The text of a file, to tell lines.
+struct Source<'a>(&'a str);
+
+impl<'a> Source<'a> {
+    /// Resolves a document without sweep.
+    fn resolve(&self, name: &str, mut document: Table<'a>) -> Result<Scenario, String> {
+        let clients = self.clients(document.remove("client"))?;
+        let whole = 0..self.0.len();
+        let raw = RawScenario::deserialize(Deserializer::from(Spanned::new(whole, document)))
+            .map_err(|error| self.said(error))?;
+        let server = match raw.server {
             Some(server) => {
                 let table = server.span().start;
                 server
                     .into_inner()
                     .resolve()
-                    .map_err(|wrong| at(text, table, wrong))?
+                    .map_err(|wrong| self.near(table, wrong))?
             }
             None => RawServer::default()
                 .resolve()
-                .map_err(|wrong| at(text, 0, wrong))?,
+                .map_err(|wrong| self.near(0, wrong))?,
         };
-        let network_ns = self.network.delay.nanos();
+        let delay = raw.network.delay;
+        let network_ns = delay.as_ref().nanos();
         if network_ns == 0 {
-            return Err("network.delay: expected a time longer than 0".to_owned());
+            let message = "network.delay: expected a time longer than 0";
+            return Err(self.at(delay.span().start, message));
         }
-        if self.client.is_empty() {
-            return Err("a scenario needs at least one [[client]]".to_owned());
+        let repeat = *raw.repeat.as_ref();
+        if !(1..=MAX_REPEATS).contains(&repeat) {
+            let message = format!("repeat: expected 1 to {MAX_REPEATS}, found {repeat}");
+            return Err(self.at(raw.repeat.span().start, &message));
         }
-        let mut parts: Vec<Part> = Vec::with_capacity(self.client.len());
-        for client in self.client {
+        Ok(Scenario {
+            name: raw.name.unwrap_or_else(|| name.to_owned()),
+            description: raw.description,
+            tiers: raw.tiers,
+            repeat,
+            parts: self.parts(clients, &server, network_ns, raw.expect)?,
+            server,
+            network_ns,
+        })
+    }
+
+    /// The `[[client]]` tables.
+    fn clients(&self, node: Option<Node<'a>>) -> Result<Vec<Node<'a>>, String> {
+        let Some(node) = node else {
+            return Err("client: a scenario needs at least one [[client]]".to_owned());
+        };
+        let place = node.span().start;
+        match node.into_inner() {
+            DeValue::Array(items) if !items.is_empty() => Ok(items.into_iter().collect()),
+            _ => Err(self.at(place, "client: a scenario needs at least one [[client]]")),
+        }
+    }
+
+    fn parts(
+        &self,
+        clients: Vec<Node<'a>>,
+        server: &ServerPart,
+        network_ns: u64,
+        usual: Expect,
+    ) -> Result<Vec<Part>, String> {
+        let mut parts: Vec<Part> = Vec::with_capacity(clients.len());
+        for client in clients {
             let table = client.span().start;
-            let part = client::resolve(client.into_inner(), self.expect)
-                .map_err(|wrong| at(text, table, wrong))?;
+            let DeValue::Table(entries) = client.into_inner() else {
+                return Err(self.at(table, "client: expected a table"));
+            };
+            let (raw, expect) = self.client(entries)?;
+            let expect = expect.unwrap_or(usual);
+            let surroundings = client::Surroundings { server, network_ns };
+            let part = client::resolve(raw, expect, &surroundings)
+                .map_err(|wrong| self.near(table, wrong))?;
             if parts.iter().any(|other| other.name == part.name) {
                 let message = format!("two clients are called '{}': give them names", part.name);
-                return Err(at(text, table, (None, message)));
+                return Err(self.at(table, &message));
             }
             parts.push(part);
         }
-        Ok(Scenario {
-            name: self.name.unwrap_or_else(|| name.to_owned()),
-            description: self.description,
-            server,
-            network_ns,
-            parts,
-        })
+        Ok(parts)
+    }
+
+    /// A `[[client]]` table by keys, and its own expectations.
+    fn client(&self, entries: Table<'a>) -> Result<(RawClient, Option<Expect>), String> {
+        let mut raw = RawClient::new();
+        let mut expect = None;
+        for (key, value) in entries {
+            let span = value.span();
+            let value = toml::de::ValueDeserializer::from(value);
+            if key.get_ref() == "expect" {
+                expect = Some(Expect::deserialize(value).map_err(|error| self.said(error))?);
+                continue;
+            }
+            let value = toml::Value::deserialize(value).map_err(|error| self.said(error))?;
+            raw.insert(key.into_inner().into_owned(), Spanned::new(span, value));
+        }
+        Ok((raw, expect))
+    }
+
+    /// A message of the reader, with the line it stands in.
+    fn said(&self, mut error: toml::de::Error) -> String {
+        error.set_input(Some(self.0));
+        error.to_string()
+    }
+
+    /// A message with the line of its place, or else of the table it is about.
+    fn near(&self, table: usize, (place, message): Wrong) -> String {
+        self.at(place.unwrap_or(table), &message)
+    }
+
+    fn at(&self, place: usize, message: &str) -> String {
+        let before = self.0.get(..place).unwrap_or(self.0);
+        let line = 1 + before.bytes().filter(|byte| *byte == b'\n').count();
+        format!("line {line}: {message}")
     }
 }
 
-/// A message with the line of its place, or else of the table it is about.
-fn at(text: &str, table: usize, (place, message): Wrong) -> String {
-    let before = text.get(..place.unwrap_or(table)).unwrap_or(text);
-    let line = 1 + before.bytes().filter(|byte| *byte == b'\n').count();
-    format!("line {line}: {message}")
-}
+/// Bound of the runs of a part.
+const MAX_REPEATS: u32 = 100;

@@ -1,5 +1,8 @@
 //! The `[server]` table.
 
+use std::fmt::Display;
+use std::str::FromStr;
+
 use kvlab_mock_server::ServerConfig;
 use kvlab_mock_server::latency::{Freeze, LatencyRules, Rule};
 use serde::Deserialize;
@@ -19,7 +22,7 @@ pub struct ServerPart {
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub(super) struct RawServer {
     latency: OneOrMore,
-    freeze: Option<Spanned<String>>,
+    freeze: OneOrMore,
     workers: usize,
     seed: u64,
     spin: bool,
@@ -31,7 +34,7 @@ impl Default for RawServer {
         let usual = ServerConfig::default();
         Self {
             latency: OneOrMore::default(),
-            freeze: None,
+            freeze: OneOrMore::default(),
             workers: usual.workers,
             seed: 1,
             spin: usual.spin,
@@ -43,26 +46,23 @@ impl Default for RawServer {
 /// A message and the place in the file it is about, where there is a nearer one than the table.
 pub(super) type Wrong = (Option<usize>, String);
 
+impl OneOrMore {
+    /// The values of the texts that stand at `key`.
+    fn parse<T: FromStr<Err: Display>>(&self, key: &str) -> Result<Vec<T>, Wrong> {
+        let parse = |text: &Spanned<String>| {
+            let parsed = text.as_ref().parse();
+            parsed.map_err(|error| (Some(text.span().start), format!("{key}: {error}")))
+        };
+        self.0.iter().map(parse).collect()
+    }
+}
+
 impl RawServer {
     pub(super) fn resolve(self) -> Result<ServerPart, Wrong> {
-        let mut rules = Vec::new();
-        for text in self.latency.0 {
-            let rule: Rule = text
-                .as_ref()
-                .parse()
-                .map_err(|error| (Some(text.span().start), format!("latency: {error}")))?;
-            rules.push(rule);
-        }
+        let rules: Vec<Rule> = self.latency.parse("latency")?;
         let latency =
             LatencyRules::new(rules).map_err(|error| (None, format!("latency: {error}")))?;
-        let freeze = match self.freeze {
-            Some(text) => Some(
-                text.as_ref()
-                    .parse::<Freeze>()
-                    .map_err(|error| (Some(text.span().start), format!("freeze: {error}")))?,
-            ),
-            None => None,
-        };
+        let freezes: Vec<Freeze> = self.freeze.parse("freeze")?;
         if !(1..=MAX_WORKERS).contains(&self.workers) {
             let message = format!(
                 "workers: expected 1 to {MAX_WORKERS}, found {}",
@@ -77,12 +77,13 @@ impl RawServer {
             workers: self.workers,
             seed: self.seed,
             latency,
-            freeze,
+            freezes,
             spin: self.spin,
             record_rows: true,
             ..ServerConfig::default()
         };
         config.aerospike.namespaces = self.namespaces;
+        config.check().map_err(|error| (None, error.to_string()))?;
         Ok(ServerPart { config })
     }
 }

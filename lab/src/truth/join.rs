@@ -164,7 +164,8 @@ fn is_excused(outcome: Outcome, network: Network) -> bool {
 #[cfg(test)]
 pub(crate) mod tests {
     use kvlab_bench_client::record::OpClass;
-    use kvlab_mock_server::exchange::Protocol;
+    use kvlab_mock_server::exchange::{Class, Protocol};
+    use kvlab_mock_server::stamp::FaultKind;
     use kvlab_timing::Stamp;
 
     use super::*;
@@ -191,16 +192,23 @@ pub(crate) mod tests {
             server: ServerRow {
                 peer: address,
                 ordinal: 0,
+                connection: u64::from(port),
                 sequence,
                 protocol: Protocol::Redis,
                 command: "get",
+                class: Class::Read,
                 read: stamp(10),
+                started: true,
                 start: stamp(10),
+                drawn_ns: 1_000,
                 wanted_ns: 1_000,
+                wait_ns: 0,
+                service_ns: 0,
                 due: stamp(1_010),
                 written: stamp(1_010),
                 written_after: stamp(1_012),
                 answered: true,
+                fault: FaultKind::None,
             },
         }
     }

@@ -14,7 +14,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use super::timing::{Freezes, leave};
+use super::timing::Freezes;
 
 /// One request of the timetable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,10 +26,10 @@ pub struct Arrival {
 }
 
 /// The places of one client thread and the way to the server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pool {
-    /// Connections.
-    pub connections: usize,
+    /// The numbers its connections have on the server, in the order in which they are first used.
+    pub connections: Vec<u64>,
     /// Requests in flight on one connection.
     pub depth: usize,
     /// Whether a connection takes new requests only when all its replies are there.
@@ -37,7 +37,7 @@ pub struct Pool {
     /// Time of a message from one side to the other.
     pub leg_ns: u64,
     /// The server's freezes.
-    pub freezes: Option<Freezes>,
+    pub freezes: Freezes,
 }
 
 /// When a request of the timetable was sent and answered.
@@ -57,8 +57,8 @@ pub fn simulate(pool: &Pool, arrivals: &[Arrival]) -> Vec<Served> {
         pool,
         arrivals,
         served: Vec::with_capacity(arrivals.len()),
-        connections: vec![Connection::default(); pool.connections],
-        free: (0..pool.connections).collect(),
+        connections: vec![Connection::default(); pool.connections.len()],
+        free: (0..pool.connections.len()).collect(),
         replies: BinaryHeap::new(),
     };
     run.connections
@@ -139,10 +139,11 @@ impl Run<'_> {
     }
 
     fn serve(&mut self, place: usize, sent_ns: u64, wanted_ns: u64) -> Served {
-        let freezes = self.pool.freezes.as_ref();
+        let number = self.pool.connections[place];
+        let leave = |moment| self.pool.freezes.leave(number, moment);
         let connection = &mut self.connections[place];
-        let start = leave(freezes, sent_ns + self.pool.leg_ns);
-        let due = leave(freezes, (start + wanted_ns).max(connection.last_due_ns));
+        let start = leave(sent_ns + self.pool.leg_ns);
+        let due = leave((start + wanted_ns).max(connection.last_due_ns));
         connection.last_due_ns = due;
         connection.in_flight += 1;
         let received_ns = due + self.pool.leg_ns;
@@ -164,13 +165,13 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    fn pool(connections: usize, depth: usize) -> Pool {
+    fn pool(connections: u64, depth: usize) -> Pool {
         Pool {
-            connections,
+            connections: (0..connections).collect(),
             depth,
             batch: false,
             leg_ns: 0,
-            freezes: None,
+            freezes: Freezes::default(),
         }
     }
 
@@ -201,13 +202,9 @@ mod tests {
     }
 
     fn frozen_pool(pool: Pool) -> Pool {
-        let freeze = Freeze {
-            every_ns: 2_000 * MS,
-            length_ns: 150 * MS,
-            first_ns: 1_000 * MS,
-        };
+        let freeze: Freeze = "every=2s,for=150ms,first=1s".parse().unwrap();
         Pool {
-            freezes: Some(Freezes::new(Stamp::ZERO, &freeze)),
+            freezes: Freezes::new(Stamp::ZERO, &[freeze]),
             ..pool
         }
     }

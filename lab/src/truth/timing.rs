@@ -11,6 +11,8 @@
 //! The lab checks every pair of rows against it, and the order of the stamps against causality:
 //! nothing is read before it was sent, and nothing is received before it was written.
 
+use std::collections::BTreeMap;
+
 use kvlab_mock_server::exchange::Protocol;
 use kvlab_mock_server::latency::Freeze;
 use kvlab_timing::Stamp;
@@ -19,41 +21,114 @@ use super::Pair;
 use super::join::Key;
 
 /// The freezes of a server as moments of the clock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Freezes {
-    first: u64,
-    every_ns: u64,
-    length_ns: u64,
+    started: u64,
+    all: Vec<Freeze>,
+}
+
+/// One freeze between two moments of the clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Frozen {
+    /// Its first nanosecond.
+    pub begin: u64,
+    /// The first nanosecond after it.
+    pub end: u64,
+    /// The only connection it held, by its number on the server; `None` when it held all.
+    pub connection: Option<u64>,
 }
 
 impl Freezes {
     /// The freezes of a server that started at `started`.
     #[must_use]
-    pub fn new(started: Stamp, freeze: &Freeze) -> Self {
+    pub fn new(started: Stamp, freezes: &[Freeze]) -> Self {
         Self {
-            first: started.as_nanos().saturating_add(freeze.first_ns),
-            every_ns: freeze.every_ns,
-            length_ns: freeze.length_ns,
+            started: started.as_nanos(),
+            all: freezes.to_vec(),
         }
     }
 
-    /// `moment`, or the end of the freeze it falls into. The first nanosecond of a freeze belongs
-    /// to it, its end does not.
+    /// Whether there are none.
     #[must_use]
-    pub fn leave(&self, moment: u64) -> u64 {
-        if moment < self.first || self.every_ns == 0 {
-            return moment;
-        }
-        let number = (moment - self.first) / self.every_ns;
-        let begin = self.first + number * self.every_ns;
-        moment.max(begin.saturating_add(self.length_ns))
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
     }
-}
 
-/// `moment`, or the end of the freeze it falls into, where there are freezes.
-#[must_use]
-pub fn leave(freezes: Option<&Freezes>, moment: u64) -> u64 {
-    freezes.map_or(moment, |freezes| freezes.leave(moment))
+    /// `moment` on the connection of this number, or the end of the freeze it falls into, and of the
+    /// one that this end falls into, and so on. The first nanosecond of a freeze belongs to it, its
+    /// end does not.
+    #[must_use]
+    pub fn leave(&self, connection: u64, moment: u64) -> u64 {
+        let mut now = moment;
+        loop {
+            let holding = self
+                .all
+                .iter()
+                .filter(|freeze| freeze.connection.is_none_or(|only| only == connection))
+                .filter_map(|freeze| self.frozen_at(freeze, now));
+            match holding.map(|frozen| frozen.end).max() {
+                Some(end) => now = end,
+                None => return now,
+            }
+        }
+    }
+
+    /// All freezes that touch the time from `from` to before `to`, by their beginnings; `None` when
+    /// there are more than `most`.
+    #[must_use]
+    pub fn between(&self, from: u64, to: u64, most: usize) -> Option<Vec<Frozen>> {
+        let mut found = Vec::new();
+        for freeze in &self.all {
+            let first = self.started.saturating_add(freeze.when.first_ns);
+            // The first one that ends after `from`.
+            let passed = from.saturating_sub(first.saturating_add(freeze.length_ns) - 1);
+            let skipped = freeze
+                .when
+                .every_ns
+                .map_or(0, |every| passed.div_ceil(every.max(1)));
+            for number in skipped.. {
+                let Some(frozen) = self.numbered(freeze, number) else {
+                    break;
+                };
+                if frozen.begin >= to {
+                    break;
+                }
+                if frozen.end > from {
+                    found.push(frozen);
+                }
+                if found.len() > most {
+                    return None;
+                }
+            }
+        }
+        found.sort_unstable();
+        Some(found)
+    }
+
+    /// The freeze of this rule that `moment` lies in.
+    fn frozen_at(&self, freeze: &Freeze, moment: u64) -> Option<Frozen> {
+        let first = self.started.saturating_add(freeze.when.first_ns);
+        let since = moment.checked_sub(first)?;
+        let number = freeze.when.every_ns.map_or(0, |every| since / every.max(1));
+        self.numbered(freeze, number)
+            .filter(|frozen| moment < frozen.end)
+    }
+
+    /// The freeze of this rule that comes after `number` others.
+    fn numbered(&self, freeze: &Freeze, number: u64) -> Option<Frozen> {
+        let distance = match freeze.when.every_ns {
+            Some(every) => every.checked_mul(number)?,
+            None if number == 0 => 0,
+            None => return None,
+        };
+        let first = self.started.checked_add(freeze.when.first_ns)?;
+        let begin = first.checked_add(distance)?;
+        Some(Frozen {
+            begin,
+            end: begin.checked_add(freeze.length_ns)?,
+            connection: freeze.connection,
+        })
+    }
 }
 
 /// A rule that a pair of rows breaks.
@@ -69,6 +144,8 @@ pub enum Fault {
     Start,
     /// Due at another moment than the rule gives.
     Due,
+    /// Rows of one connection with different numbers, or of different ones with the same.
+    Connection,
     /// Written before it was due.
     WrittenEarly,
     /// The stamp after the write lies before the one before it.
@@ -91,6 +168,7 @@ impl Fault {
             Self::ReadBeforeSent => "read by the server before it was sent",
             Self::Start => "started at another moment than the rule gives",
             Self::Due => "due at another moment than the rule gives",
+            Self::Connection => "number of its connection is not its connection's alone",
             Self::WrittenEarly => "written before it was due",
             Self::WriteBackwards => "stamp after the write before the stamp before it",
             Self::ReceivedEarly => "received before it was written",
@@ -101,10 +179,10 @@ impl Fault {
 }
 
 /// What the rows are checked against.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Rule {
     /// The server's freezes.
-    pub freezes: Option<Freezes>,
+    pub freezes: Freezes,
     /// Whether the load was an open loop.
     pub open: bool,
 }
@@ -116,6 +194,7 @@ pub fn faults(pairs: &[Pair], rule: &Rule) -> Vec<(Key, Fault)> {
     let mut before: Option<&Pair> = None;
     // The latest due moment so far on the connection.
     let mut last_due = 0;
+    let mut numbers = BTreeMap::new();
     for pair in pairs {
         let same = before.is_some_and(|before| {
             let (this, that) = (pair.key(), before.key());
@@ -129,6 +208,12 @@ pub fn faults(pairs: &[Pair], rule: &Rule) -> Vec<(Key, Fault)> {
         check_client(pair, rule, &mut report);
         check_server(pair, before, last_due, rule, &mut report);
         check_both(pair, &mut report);
+        let owner = (pair.client.local, pair.client.ordinal);
+        if *numbers.entry(pair.server.connection).or_insert(owner) != owner
+            || before.is_some_and(|before| before.server.connection != pair.server.connection)
+        {
+            report(Fault::Connection);
+        }
         last_due = last_due.max(pair.server.due.as_nanos());
         before = Some(pair);
     }
@@ -154,24 +239,37 @@ fn check_server(
     report: &mut impl FnMut(Fault),
 ) {
     let server = &pair.server;
-    let freezes = rule.freezes.as_ref();
-    let earliest = match (server.protocol, before) {
-        (Protocol::Aerospike, Some(before)) => server.read.max(before.server.written_after),
-        _ => server.read,
-    };
-    let start = server.start.as_nanos();
-    if start != leave(freezes, earliest.as_nanos()) {
-        report(Fault::Start);
-    }
-    let due = start.saturating_add(server.wanted_ns).max(last_due);
-    if server.due.as_nanos() != leave(freezes, due) {
-        report(Fault::Due);
+    let leave = |moment| rule.freezes.leave(server.connection, moment);
+    if server.started {
+        check_moments(pair, before, last_due, leave, report);
     }
     if server.answered && server.written < server.due {
         report(Fault::WrittenEarly);
     }
     if server.written_after < server.written {
         report(Fault::WriteBackwards);
+    }
+}
+
+fn check_moments(
+    pair: &Pair,
+    before: Option<&Pair>,
+    last_due: u64,
+    leave: impl Fn(u64) -> u64,
+    report: &mut impl FnMut(Fault),
+) {
+    let server = &pair.server;
+    let earliest = match (server.protocol, before) {
+        (Protocol::Aerospike, Some(before)) => server.read.max(before.server.written_after),
+        _ => server.read,
+    };
+    let start = server.start.as_nanos();
+    if start != leave(earliest.as_nanos()) {
+        report(Fault::Start);
+    }
+    let due = start.saturating_add(server.wanted_ns).max(last_due);
+    if server.due.as_nanos() != leave(due) {
+        report(Fault::Due);
     }
 }
 
@@ -204,19 +302,21 @@ mod tests {
     use super::super::join::tests::pair;
     use super::*;
 
-    const OPEN: Rule = Rule {
-        freezes: None,
-        open: true,
-    };
+    fn open() -> Rule {
+        Rule {
+            open: true,
+            ..Rule::default()
+        }
+    }
+
+    fn freezes(texts: &[&str]) -> Freezes {
+        let all: Vec<Freeze> = texts.iter().map(|text| text.parse().unwrap()).collect();
+        Freezes::new(Stamp::from_nanos(1_000), &all)
+    }
 
     #[test]
     fn freezes_begin_with_their_first_nanosecond_and_end_before_their_end() {
-        let freeze = Freeze {
-            every_ns: 100,
-            length_ns: 10,
-            first_ns: 30,
-        };
-        let freezes = Freezes::new(Stamp::from_nanos(1_000), &freeze);
+        let freezes = freezes(&["every=100ns,for=10ns,first=30ns"]);
         for (moment, end) in [
             (0, 0),
             (1_029, 1_029),
@@ -227,24 +327,52 @@ mod tests {
             (1_130, 1_140),
             (9_035, 9_040),
         ] {
-            assert_eq!(freezes.leave(moment), end, "{moment}");
+            assert_eq!(freezes.leave(5, moment), end, "{moment}");
         }
+    }
+
+    #[test]
+    fn freezes_add_up_and_some_hold_one_connection() {
+        // 1030 to 1040 and so on; 1038 to 1050 once; 1045 to 1060 on connection 5 alone.
+        let freezes = freezes(&[
+            "every=100ns,for=10ns,first=30ns",
+            "at=38ns,for=12ns",
+            "at=45ns,for=15ns,connection=5",
+        ]);
+        for (connection, moment, end) in [
+            (0, 1_030, 1_050),
+            (5, 1_030, 1_060),
+            (0, 1_055, 1_055),
+            (5, 1_055, 1_060),
+            (0, 1_130, 1_140),
+            (5, 1_138, 1_140),
+        ] {
+            assert_eq!(freezes.leave(connection, moment), end, "{moment}");
+        }
+        let frozen = |begin, end, connection| Frozen {
+            begin,
+            end,
+            connection,
+        };
+        assert_eq!(
+            freezes.between(1_039, 1_131, 4).unwrap(),
+            [
+                frozen(1_030, 1_040, None),
+                frozen(1_038, 1_050, None),
+                frozen(1_045, 1_060, Some(5)),
+                frozen(1_130, 1_140, None),
+            ]
+        );
+        assert_eq!(freezes.between(1_039, 1_131, 3), None);
+        assert_eq!(freezes.between(1_060, 1_130, 9).unwrap(), []);
+        assert_eq!(freezes.between(1_040, 1_046, 9).unwrap().len(), 2);
     }
 
     #[test]
     fn rows_that_keep_the_rule_have_no_fault() {
         let pairs: Vec<Pair> = (0..5).map(|n| pair(7, n, 10_000 * (n + 1))).collect();
-        assert_eq!(faults(&pairs, &OPEN), []);
-        assert_eq!(
-            faults(
-                &pairs,
-                &Rule {
-                    open: false,
-                    ..OPEN
-                }
-            ),
-            []
-        );
+        assert_eq!(faults(&pairs, &open()), []);
+        assert_eq!(faults(&pairs, &Rule::default()), []);
     }
 
     /// One change of a good row, and the fault it must be found by.
@@ -252,7 +380,7 @@ mod tests {
 
     #[test]
     fn every_broken_rule_is_found() {
-        let biases: [Bias; 10] = [
+        let biases: [Bias; 11] = [
             // A clock that is started late, after the server has read.
             (
                 |pair| pair.client.sent = pair.client.sent.add_nanos(11),
@@ -274,6 +402,7 @@ mod tests {
                 Fault::Start,
             ),
             (|pair| pair.server.wanted_ns -= 1, Fault::Due),
+            (|pair| pair.server.connection += 1, Fault::Connection),
             (
                 |pair| pair.server.written = pair.server.due.sub_nanos(1),
                 Fault::WrittenEarly,
@@ -286,7 +415,7 @@ mod tests {
         for (place, (bias, expected)) in biases.into_iter().enumerate() {
             let mut pairs = vec![pair(7, 0, 10_000), pair(7, 1, 20_000)];
             bias(&mut pairs[1]);
-            let found = faults(&pairs, &OPEN);
+            let found = faults(&pairs, &open());
             assert!(
                 found.contains(&(pairs[1].key(), expected)),
                 "change {place}: {found:?} lacks {expected:?}"
@@ -298,15 +427,12 @@ mod tests {
     fn a_closed_loop_intends_what_it_sends() {
         let mut late = pair(7, 0, 10_000);
         late.client.intended = late.client.intended.sub_nanos(1);
-        let closed = Rule {
-            open: false,
-            ..OPEN
-        };
+        let closed = Rule::default();
         assert_eq!(
             faults(&[late.clone()], &closed),
             [(late.key(), Fault::NotClosed)]
         );
-        assert_eq!(faults(&[late], &OPEN), []);
+        assert_eq!(faults(&[late], &open()), []);
     }
 
     #[test]
@@ -317,10 +443,11 @@ mod tests {
         second.server.due = Stamp::from_nanos(11_010);
         second.server.written = second.server.due;
         let first = pair(7, 0, 10_000);
-        let found = faults(&[first.clone(), second.clone()], &OPEN);
+        let found = faults(&[first.clone(), second.clone()], &open());
         assert_eq!(found, []);
         second.client.local = pair(8, 0, 0).client.local;
-        let found = faults(&[first, second.clone()], &OPEN);
+        second.server.connection = pair(8, 0, 0).server.connection;
+        let found = faults(&[first, second.clone()], &open());
         assert_eq!(found, [(second.key(), Fault::Due)]);
     }
 }

@@ -13,4 +13,6 @@ mod planted;
 mod real_runs;
 mod scenario_files;
 mod support;
+mod sweeps;
+mod timing_models;
 mod virtual_runs;

@@ -286,7 +286,7 @@ fn broken_in_real_time(client: &dyn Client, text: &str) -> Vec<Finding> {
     let mut evidence = run(client, &scenario);
     evidence.tier = Tier::Real;
     scenario.server.config.latency = kvlab_mock_server::latency::LatencyRules::default();
-    scenario.server.config.freeze = None;
+    scenario.server.config.freezes = Vec::new();
     scenario.parts[0].settings.stop.duration = Some(Duration::from_millis(20));
     let quiet = run(client, &scenario).joined.pairs;
     let floor = Floor::between(&quiet, &quiet);

@@ -47,7 +47,7 @@ fn everything_in_a_file_arrives_in_the_settings() {
     assert_eq!(scenario.name, "all of it");
     assert_eq!((config.workers, config.seed, config.spin), (2, 9, false));
     assert_eq!(config.latency.rules().len(), 2);
-    assert_eq!(config.freeze.unwrap().first_ns, 1_000_000_000);
+    assert_eq!(config.freezes[0].when.first_ns, 1_000_000_000);
     assert_eq!(scenario.network_ns, 10_000);
 
     let [first, second] = &scenario.parts[..] else {
@@ -104,9 +104,22 @@ fn a_seed_from_outside_replaces_all_seeds() {
 }
 
 /// A wrong file, and what its message has to name.
-const WRONG: [(&str, &[&str]); 18] = [
+const WRONG: [(&str, &[&str]); 22] = [
     ("", &["client"]),
-    ("client = []\n", &["at least one"]),
+    ("client = []\n", &["line 1", "client", "at least one"]),
+    ("client = 5\n", &["line 1", "client"]),
+    (
+        "repeat = 0\n[[client]]\ntarget = 'redis'\n",
+        &["line 1", "repeat", "1 to 100"],
+    ),
+    (
+        "tiers = ['quick']\n[[client]]\ntarget = 'redis'\n",
+        &["line 1", "tiers", "smoke"],
+    ),
+    (
+        "[[client]]\ntarget = 'redis'\n[client.expect.service]\np51 = '1%'\n",
+        &["line 4", "p51"],
+    ),
     (
         "[sever]\n[[client]]\ntarget = 'redis'\n",
         &["line 1", "sever"],
@@ -133,7 +146,7 @@ const WRONG: [(&str, &[&str]); 18] = [
     ),
     (
         "[network]\ndelay = '0'\n[[client]]\ntarget = 'redis'\n",
-        &["delay"],
+        &["line 2", "delay"],
     ),
     (
         "[network]\ndelay = '5'\n[[client]]\ntarget = 'redis'\n",

@@ -39,9 +39,10 @@ pub struct ServeArgs {
     #[arg(long, value_name = "RULE", help_heading = "Timing")]
     pub latency: Vec<Rule>,
 
-    /// Freezes the server periodically: every=2s,for=150ms[,first=1s], or none
+    /// Freezes the server, may be repeated: every=2s,for=150ms[,first=1s], at=3s,for=1s, or none;
+    /// with ,connection=N that connection alone
     #[arg(long, value_name = "FREEZE", help_heading = "Timing")]
-    pub freeze: Option<FreezeSetting>,
+    pub freeze: Vec<FreezeSetting>,
 
     /// Waits without spinning: cheaper, and about 50 us less precise
     #[arg(long, help_heading = "Timing")]
@@ -108,7 +109,7 @@ impl ServeArgs {
             port: self.port,
             ports_file: self.ports_file,
             latency: (!self.latency.is_empty()).then_some(self.latency),
-            freeze: self.freeze,
+            freeze: (!self.freeze.is_empty()).then_some(self.freeze),
             spin: self.no_spin.then_some(false),
             workers: self.workers,
             seed: self.seed,

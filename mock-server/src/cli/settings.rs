@@ -39,9 +39,9 @@ pub struct Settings {
     /// Latency rules.
     #[serde(with = "as_text::list")]
     pub latency: Option<Vec<Rule>>,
-    /// The periodic freeze.
-    #[serde(with = "as_text::one")]
-    pub freeze: Option<FreezeSetting>,
+    /// The freezes.
+    #[serde(with = "as_text::list")]
+    pub freeze: Option<Vec<FreezeSetting>>,
     /// Whether waiting ends in a short spin.
     pub spin: Option<bool>,
     /// Worker threads.
@@ -121,7 +121,12 @@ impl Settings {
                 .number(),
             shared_port,
             latency: LatencyRules::new(self.latency.clone().unwrap_or_default())?,
-            freeze: self.freeze.and_then(|setting| setting.0),
+            freezes: self
+                .freeze
+                .iter()
+                .flatten()
+                .filter_map(|setting| setting.0)
+                .collect(),
             ..ServerConfig::default()
         };
         set(&mut config.bind, &self.bind);
@@ -147,7 +152,13 @@ impl Settings {
             port: Some(config.shared_port.into()),
             ports_file: given.ports_file.clone(),
             latency: Some(config.latency.rules().to_vec()),
-            freeze: Some(FreezeSetting(config.freeze)),
+            freeze: Some(
+                config
+                    .freezes
+                    .iter()
+                    .map(|freeze| FreezeSetting(Some(*freeze)))
+                    .collect(),
+            ),
             spin: Some(config.spin),
             workers: Some(config.workers),
             seed: Some(config.seed),
@@ -277,7 +288,7 @@ aerospike-port = "off"
 port = 4000
 ports-file = "/tmp/ports"
 latency = ["constant(1ms)", "redis.get@user:*=lognormal(p50=300us,p99=2ms)"]
-freeze = "every=2s,for=150ms,first=1s"
+freeze = ["every=2s,for=150ms,first=1s", "at=3s,for=1s,connection=2"]
 spin = false
 workers = 2
 seed = 7
@@ -298,10 +309,8 @@ stats = true
         assert_eq!(config.aerospike_port, None);
         assert_eq!(config.shared_port, Some(4000));
         assert_eq!(config.latency.rules().len(), 2);
-        assert_eq!(
-            config.freeze.map(|freeze| freeze.first_ns),
-            Some(1_000_000_000)
-        );
+        let first = |place: usize| config.freezes[place].when.first_ns;
+        assert_eq!((first(0), first(1)), (1_000_000_000, 3_000_000_000));
         assert!(!config.spin);
         assert_eq!((config.workers, config.seed), (2, 7));
         assert_eq!(config.redis.version.to_string(), "7.0.15");
@@ -321,7 +330,7 @@ redis-port = 6379
 aerospike-port = 3000
 port = "off"
 latency = []
-freeze = "none"
+freeze = []
 spin = true
 workers = 1
 seed = 0
@@ -339,11 +348,14 @@ stats = false
 
     #[test]
     fn one_rule_needs_no_list() {
-        let one = Settings::from_toml("latency = \"constant(1ms)\"").unwrap();
-        assert_eq!(
-            one,
-            Settings::from_toml("latency = [\"constant(1ms)\"]").unwrap()
-        );
+        for (key, text) in [
+            ("latency", "constant(1ms)"),
+            ("freeze", "every=2s,for=150ms"),
+        ] {
+            let one = Settings::from_toml(&format!("{key} = \"{text}\"")).unwrap();
+            let list = Settings::from_toml(&format!("{key} = [\"{text}\"]")).unwrap();
+            assert_eq!(one, list);
+        }
     }
 
     #[test]
@@ -355,7 +367,7 @@ stats = false
         assert_eq!(merged.latency.as_ref().map(Vec::len), Some(1));
         let config = merged.resolve().unwrap();
         assert!(config.latency.is_none());
-        assert_eq!(config.freeze, None);
+        assert_eq!(config.freezes, []);
     }
 
     #[test]

@@ -113,6 +113,21 @@ pub enum Problem {
          select them"
     )]
     PatternForDigests,
+    /// A value that is not a whole number.
+    #[error("'{found}' is not a whole number")]
+    WholeNumber {
+        /// The value.
+        found: String,
+    },
+    /// A time that has to be above 0.
+    #[error("'{parameter}' is 0; expected a time above 0")]
+    NoTime {
+        /// The parameter.
+        parameter: &'static str,
+    },
+    /// Something that is to happen once and again and again.
+    #[error("'at' is for something that happens once; expected it without 'every' and 'first'")]
+    AtAndEvery,
     /// A freeze that never ends.
     #[error("a freeze of {length} every {every}; expected 'for' to be above 0 and below 'every'")]
     EndlessFreeze {
@@ -380,6 +395,20 @@ impl<'a> Values<'a> {
     pub(super) fn time(&self, name: &'static str) -> Result<Duration, ParseError> {
         self.optional_time(name)?
             .ok_or_else(|| self.error(Problem::Missing { name }))
+    }
+
+    /// A whole number, if it was given.
+    pub(super) fn optional_count(&self, name: &str) -> Result<Option<u64>, ParseError> {
+        let Some((value, at)) = self.find(name) else {
+            return Ok(None);
+        };
+        let digits = value.bytes().all(|byte| byte.is_ascii_digit());
+        let count = value.parse().ok().filter(|_| digits);
+        let wrong = || {
+            let found = value.to_owned();
+            ParseError::new(self.text, at, Problem::WholeNumber { found })
+        };
+        count.ok_or_else(wrong).map(Some)
     }
 
     fn optional_number(&self, name: &str) -> Result<Option<f64>, ParseError> {

@@ -31,7 +31,7 @@ fn documented_rules_and_freezes_are_read() {
         assert_eq!(line.parse::<Rule>().unwrap().to_string(), line);
     }
     let freezes = blocks(&text, "freezes").concat();
-    assert_eq!(freezes.lines().count(), 2);
+    assert_eq!(freezes.lines().count(), 5);
     for line in freezes.lines() {
         assert_eq!(line.parse::<Freeze>().unwrap().to_string(), line);
     }

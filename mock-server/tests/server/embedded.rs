@@ -4,6 +4,7 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use kvlab_mock_server::exchange::Protocol;
+use kvlab_mock_server::stamp::FaultKind;
 use kvlab_mock_server::{MockServer, StartError};
 
 use crate::wire::{Client, aerospike_node_name};
@@ -142,4 +143,33 @@ fn a_freeze_holds_requests_back() {
         assert_eq!((row.start, row.due), (freeze_end, freeze_end));
     }
     assert!(row.written >= freeze_end);
+}
+
+#[test]
+fn a_freeze_of_one_connection_holds_that_one_alone() {
+    let server = MockServer::builder()
+        .workers(2)
+        .freeze("at=0,for=700ms,connection=1")
+        .record_rows(true)
+        .start()
+        .unwrap();
+    let address = server.redis_addr().unwrap();
+    // One after the other, so that they are accepted in this order.
+    let mut clients = [(); 3].map(|()| {
+        let mut client = Client::connect(address);
+        client.send(b"PING\r\n");
+        client
+    });
+    for client in &mut clients {
+        assert_eq!(client.line(), "+PONG");
+    }
+    let end = server.shared().started + Duration::from_millis(700);
+    let mut rows = server.stop().rows;
+    rows.sort_by_key(|row| row.connection);
+    assert_eq!(rows.len(), 3);
+    for row in rows {
+        let held = row.connection == 1 && row.read < end;
+        assert_eq!(row.fault == FaultKind::Frozen, held, "{row:?}");
+        assert_eq!(row.start, if held { end } else { row.read }, "{row:?}");
+    }
 }

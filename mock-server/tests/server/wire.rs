@@ -24,8 +24,17 @@ impl Client {
     }
 
     pub(crate) fn ask(&mut self, command: &str) -> String {
-        let line = format!("{command}\r\n");
-        self.stream.get_mut().write_all(line.as_bytes()).unwrap();
+        self.send(format!("{command}\r\n").as_bytes());
+        self.line()
+    }
+
+    /// Writes without waiting for a reply.
+    pub(crate) fn send(&mut self, bytes: &[u8]) {
+        self.stream.get_mut().write_all(bytes).unwrap();
+    }
+
+    /// The next reply.
+    pub(crate) fn line(&mut self) -> String {
         let mut reply = String::new();
         self.stream.read_line(&mut reply).unwrap();
         if reply.starts_with('$') && !reply.starts_with("$-") {

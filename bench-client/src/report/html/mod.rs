@@ -1,0 +1,16 @@
+//! One self-contained HTML page: curves, tables, and the settings and machine of the run.
+//!
+//! * [`page`]: the page around it all, tables, badges;
+//! * [`chart`]: curves with axes, as inline SVG;
+//! * [`axis`], [`tail`]: where values and percentiles lie;
+//! * [`deviation`]: errors with their tolerance bands;
+//! * [`units`]: numbers for people.
+//!
+//! The lab builds its pages of the same pieces.
+
+pub mod axis;
+pub mod chart;
+pub mod deviation;
+pub mod page;
+pub mod tail;
+pub mod units;

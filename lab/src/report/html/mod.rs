@@ -1,0 +1,161 @@
+//! The report as one self-contained HTML page: for each client the verdict and what speaks against
+//! it, percentile curves, latency over time, errors within their tolerances, and every table of the
+//! text. The page of a virtual run holds nothing of the machine or the moment.
+
+mod curves;
+mod part;
+mod tables;
+
+use kvlab_bench_client::report::html::page::{Tone, badge, facts, page};
+use maud::{Markup, html};
+
+use super::Report;
+use super::text::time;
+use crate::noise::Machine;
+use crate::runner::Tier;
+use crate::verdict::Verdict;
+
+/// The page of several scenarios.
+#[must_use]
+pub fn render(reports: &[Report]) -> String {
+    let title = match reports {
+        [one] => one.name.clone(),
+        several => format!("{} scenarios", several.len()),
+    };
+    let worst = reports.iter().map(|report| report.verdict).max();
+    let worst = worst.unwrap_or_default();
+    let body = html! {
+        header {
+            p.kind { "kvlab run" }
+            div.title {
+                h1 { (title) }
+                (verdict(worst))
+            }
+            @if let [one] = reports {
+                @if !one.description.is_empty() {
+                    p.lead { (one.description) }
+                }
+            }
+        }
+        main {
+            @if reports.len() > 1 || reports.iter().any(|report| report.parts.len() > 1) {
+                (overview(reports))
+            }
+            @for (place, report) in reports.iter().enumerate() {
+                (scenario(report, place, reports.len() > 1))
+            }
+        }
+        footer {
+            p { "Made by kvlab " (env!("CARGO_PKG_VERSION")) ". docs/reports.md says what each part means." }
+        }
+    };
+    page(&format!("{title}: {worst}"), &body)
+}
+
+/// A verdict as a badge.
+fn verdict(verdict: Verdict) -> Markup {
+    badge(tone(verdict), &verdict.to_string())
+}
+
+fn tone(verdict: Verdict) -> Tone {
+    match verdict {
+        Verdict::Pass => Tone::Good,
+        Verdict::Void => Tone::Doubtful,
+        Verdict::Fail => Tone::Bad,
+    }
+}
+
+/// Every client with its verdict, as links.
+fn overview(reports: &[Report]) -> Markup {
+    html! {
+        nav.panel aria-label="Clients" {
+            h3 { "Verdicts" }
+            ul.findings {
+                @for (place, report) in reports.iter().enumerate() {
+                    @for (number, part) in report.parts.iter().enumerate() {
+                        li {
+                            (verdict(part.judgement.verdict))
+                            div {
+                                a href={ "#" (part_id(place, number)) } {
+                                    @if reports.len() > 1 { (report.name) ": " }
+                                    (part.name)
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn part_id(scenario: usize, part: usize) -> String {
+    format!("s{}-c{}", scenario + 1, part + 1)
+}
+
+fn scenario(report: &Report, place: usize, titled: bool) -> Markup {
+    html! {
+        @if titled {
+            div.title {
+                h2 { (report.name) }
+                (verdict(report.verdict))
+            }
+            @if !report.description.is_empty() {
+                p.lead { (report.description) }
+            }
+        }
+        section.panel {
+            h3 { "Server" }
+            (server(report))
+        }
+        @for (number, part) in report.parts.iter().enumerate() {
+            (part::section(part, report.tier, &part_id(place, number)))
+        }
+        @if let Some(machine) = &report.machine {
+            section.panel {
+                h3 { "Environment" }
+                (environment(machine))
+            }
+        }
+    }
+}
+
+fn server(report: &Report) -> Markup {
+    let latency = if report.latency.is_empty() {
+        "none".to_owned()
+    } else {
+        report.latency.join(", ")
+    };
+    let mut list = vec![("injected latency", html! { code { (latency) } })];
+    if let Some(freeze) = &report.freeze {
+        list.push(("freeze", html! { code { (freeze) } }));
+    }
+    list.push(("seed", html! { (report.seed) }));
+    list.push((
+        "clock",
+        match report.tier {
+            Tier::Real => html! { "real time" },
+            Tier::Virtual { leg_ns } => {
+                html! { "virtual time, " (time(leg_ns)) " each way through the network" }
+            }
+        },
+    ));
+    facts(list)
+}
+
+fn environment(machine: &Machine) -> Markup {
+    facts([
+        ("kernel", html! { (machine.kernel) }),
+        ("cores", html! { (machine.cores) }),
+        ("clock source", html! { (machine.clock_source) }),
+        ("load before the run", html! { (machine.load) }),
+        (
+            "a sleeping thread wakes late by",
+            html! {
+                "p50 " (time(machine.wake_up_p50_ns))
+                ", p90 " (time(machine.wake_up_p90_ns))
+                ", p99 " (time(machine.wake_up_p99_ns))
+            },
+        ),
+    ])
+}

@@ -1,0 +1,118 @@
+//! What one client came to.
+
+use kvlab_bench_client::report::html::deviation::{Deviation, Deviations};
+use kvlab_bench_client::report::html::page::Tone;
+use maud::{Markup, html};
+
+use super::{curves, tables, tone, verdict};
+use crate::check::{Figure, FigureKind};
+use crate::report::PartReport;
+use crate::report::text::describe;
+use crate::runner::Tier;
+use crate::verdict::{Finding, Verdict};
+
+/// The section of one client.
+pub(super) fn section(part: &PartReport, tier: Tier, id: &str) -> Markup {
+    let judgement = &part.judgement;
+    let open = part.load.rate_per_second.is_some();
+    let chart = |chart: Option<kvlab_bench_client::report::html::chart::Chart>| {
+        html! { @if let Some(chart) = chart { section.panel { (chart) } } }
+    };
+    html! {
+        section.part id=(id) aria-labelledby={ (id) "-title" } {
+            div.title {
+                h2 id={ (id) "-title" } { (part.name) }
+                (verdict(judgement.verdict))
+            }
+            p.lead {
+                (describe(&part.load))
+                @if part.attempts > 1 { "; after " (part.attempts - 1) " void runs" }
+            }
+            @if !part.notices.is_empty() {
+                ul.notices {
+                    @for notice in &part.notices { li { (notice) } }
+                }
+            }
+            (findings(&judgement.findings))
+            div.pair {
+                (chart(curves::percentiles(&part.series.percentiles, id)))
+                (chart(curves::over_time(&part.series, open, id)))
+            }
+            section.panel {
+                h3 { "Error per quantile, within its tolerance" }
+                (scale())
+                (deviations(&judgement.figures))
+            }
+            @for figure in &judgement.figures {
+                (tables::figure(figure, tier))
+            }
+            (tables::accounting(part))
+            (tables::machine(part, tier))
+        }
+    }
+}
+
+/// What does not hold, in full; what holds, by name.
+fn findings(all: &[Finding]) -> Markup {
+    let (good, bad): (Vec<_>, Vec<_>) = all
+        .iter()
+        .partition(|finding| finding.verdict == Verdict::Pass);
+    let names: Vec<&str> = good.iter().map(|finding| finding.name).collect();
+    html! {
+        section.panel {
+            h3 { "Checks" }
+            @if !bad.is_empty() {
+                ul.findings {
+                    @for finding in bad {
+                        li {
+                            (verdict(finding.verdict))
+                            div { b { (finding.name) } ": " (finding.text) }
+                            @if !finding.examples.is_empty() {
+                                ul { @for example in &finding.examples { li { (example) } } }
+                            }
+                        }
+                    }
+                }
+            }
+            @if !names.is_empty() {
+                p.checks { (names.len()) " checks hold: " (names.join(", ")) "." }
+            }
+        }
+    }
+}
+
+fn scale() -> Markup {
+    html! {
+        div.scale aria-hidden="true" {
+            span {}
+            svg width="100%" height="18" {
+                text x="20%" y="13" text-anchor="middle" { "\u{2212}tolerance" }
+                text x="50%" y="13" text-anchor="middle" { "0" }
+                text x="80%" y="13" text-anchor="middle" { "+tolerance" }
+            }
+            span {}
+            span {}
+        }
+    }
+}
+
+fn deviations(figures: &[Figure]) -> Deviations {
+    let rows = figures.iter().flat_map(|figure| {
+        let name = match figure.figure {
+            FigureKind::Service => "service",
+            FigureKind::Response => "response",
+        };
+        figure.quantiles.iter().map(move |row| Deviation {
+            name: format!("{name} {}", row.quantile),
+            error_ns: row.error_ns,
+            tolerance_ns: row.tolerance_ns,
+            verdict: match row.verdict {
+                Some(verdict) => (tone(verdict), verdict.to_string()),
+                None => (Tone::Plain, "n/a".to_owned()),
+            },
+        })
+    });
+    Deviations {
+        rows: rows.collect(),
+    }
+}

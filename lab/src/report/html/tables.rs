@@ -1,0 +1,185 @@
+//! The tables of one client: quantiles, what became of the requests, how the machine carried it.
+
+use kvlab_bench_client::report::html::page::{Tone, badge, facts, scrolling, table};
+use kvlab_bench_client::report::html::units::{count, difference, percent, time};
+use maud::{Markup, html};
+
+use super::verdict;
+use crate::check::{Figure, FigureKind, QuantileRow, Spread, TruthSource};
+use crate::report::PartReport;
+use crate::runner::Tier;
+
+/// One figure, quantile by quantile.
+pub(super) fn figure(figure: &Figure, tier: Tier) -> Markup {
+    let (name, truth) = match (figure.figure, figure.truth) {
+        (FigureKind::Service, _) => ("Service time, from the send", "true sojourn"),
+        (FigureKind::Response, TruthSource::Timetable) => (
+            "Response time, from the intended moment",
+            "true, by the timetable",
+        ),
+        (FigureKind::Response, _) => (
+            "Response time, from the intended moment",
+            "true, by the stamps",
+        ),
+    };
+    let error = match (figure.figure, tier) {
+        (FigureKind::Service, Tier::Real) => "The error is reported \u{2212} true \u{2212} floor.",
+        (FigureKind::Service, Tier::Virtual { .. }) => {
+            "The error is reported \u{2212} true \u{2212} network."
+        }
+        (FigureKind::Response, _) => "The error is reported \u{2212} true.",
+    };
+    let heads = [
+        "quantile",
+        "injected",
+        truth,
+        "reported",
+        "error",
+        "tolerance",
+        "verdict",
+    ];
+    html! {
+        section.panel {
+            h3 { (name) }
+            p.checks { (count(figure.samples)) " requests. " (error) }
+            (scrolling(name, &table(name, heads, figure.quantiles.iter().map(cells))))
+        }
+    }
+}
+
+fn cells(row: &QuantileRow) -> Vec<Markup> {
+    vec![
+        html! { (row.quantile) },
+        html! { (time(row.injected_ns)) },
+        html! { (time(row.true_ns)) },
+        html! { (time(row.reported_ns)) },
+        html! { (difference(row.error_ns)) },
+        html! {
+            @match row.tolerance_ns {
+                Some(0) => "exact",
+                Some(tolerance) => { "±" (time(tolerance)) },
+                None => "\u{2013}",
+            }
+        },
+        html! {
+            @match row.verdict {
+                Some(found) => (verdict(found)),
+                None => (badge(Tone::Plain, "n/a")),
+            }
+            @if let Some(reason) = &row.reason { span.why { (reason) } }
+        },
+    ]
+}
+
+/// What became of the requests.
+pub(super) fn accounting(part: &PartReport) -> Markup {
+    let requests = &part.judgement.accounting;
+    let rows = [
+        ("due", requests.due),
+        ("sent", requests.sent),
+        ("answered", requests.answered),
+        ("hits", requests.hits),
+        ("misses", requests.misses),
+        ("errors", requests.errors),
+        ("timed out", requests.timeouts),
+        ("connection lost", requests.lost),
+        ("not sent", requests.not_sent),
+        ("accounted for", requests.accounted),
+    ];
+    let heads = rows.map(|(name, _)| name);
+    let cells = rows.map(|(_, number)| html! { (count(number)) });
+    let name = "What became of the requests";
+    let head = std::iter::once("").chain(heads);
+    let row = std::iter::once(html! { "requests" }).chain(cells).collect();
+    html! {
+        section.panel {
+            h3 { (name) }
+            (scrolling(name, &table(name, head, [row])))
+        }
+    }
+}
+
+/// How the machine carried the run.
+pub(super) fn machine(part: &PartReport, tier: Tier) -> Markup {
+    let measured = &part.judgement.validity;
+    let mut rows = Vec::new();
+    let mut spread = |name: &str, spread: &Spread| {
+        rows.push(vec![
+            html! { (name) },
+            html! { (count(spread.count)) },
+            html! { (time(spread.p50_ns)) },
+            html! { (time(spread.p90_ns)) },
+            html! { (time(spread.p99_ns)) },
+            html! { (time(spread.max_ns)) },
+        ]);
+    };
+    if let Some(lag) = &measured.lag {
+        spread("lag: send \u{2212} intended", lag);
+    }
+    if let Some(lateness) = &measured.lateness {
+        spread("lateness: send \u{2212} due with a free slot", lateness);
+    }
+    spread("order delay and freezes", &measured.order_delay);
+    spread(
+        "injection error, before the write",
+        &measured.injection_error,
+    );
+    spread(
+        "injection error, after the write",
+        &measured.injection_error_after,
+    );
+    spread("client \u{2212} server, per request", &measured.pair_error);
+    let name = if tier == Tier::Real {
+        "How the machine carried it"
+    } else {
+        "Delays along the way"
+    };
+    let heads = ["", "samples", "p50", "p90", "p99", "max"];
+    html! {
+        section.panel {
+            h3 { (name) }
+            (scrolling(name, &table(name, heads, rows)))
+            (facts(shares(part)))
+        }
+    }
+}
+
+fn shares(part: &PartReport) -> Vec<(&'static str, Markup)> {
+    let measured = &part.judgement.validity;
+    let mut list = vec![(
+        "answers per second",
+        html! { (format!("{:.0}", part.rate_per_second)) },
+    )];
+    if let Some(floor) = measured.floor_ns {
+        let drift = measured.floor_drift_ns.unwrap_or(0);
+        list.push(("floor", html! { (time(floor)) " ±" (time(drift)) }));
+    }
+    if !measured.cpu_share.is_empty() {
+        let threads: Vec<String> = measured
+            .cpu_share
+            .iter()
+            .map(|share| percent(*share))
+            .collect();
+        list.push((
+            "processor time of the client's threads",
+            html! { (threads.join(", ")) },
+        ));
+    }
+    if let Some(busy) = measured.busy_share {
+        list.push(("machine busy", html! { (percent(busy)) }));
+    }
+    if let Some(steal) = measured.steal_share {
+        list.push(("stolen by the hypervisor", html! { (percent(steal)) }));
+    }
+    list.push((
+        "hash of the operations",
+        html! { code { (format!("{:016x}", part.sequence_hash)) } },
+    ));
+    if let Some(hash) = part.rows_hash {
+        list.push((
+            "hash of the rows",
+            html! { code { (format!("{hash:016x}")) } },
+        ));
+    }
+    list
+}
