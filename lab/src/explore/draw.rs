@@ -77,7 +77,10 @@ impl Draw {
         }
         plan.key("latency", Value::List(rules));
         if self.one_in(3) {
-            plan.key("freeze", self.freeze());
+            // Three halves of the time are more than a server may stand still.
+            let many = self.one_of(&[1, 1, 1, 2]);
+            let freezes = (0..many).map(|_| self.freeze()).collect();
+            plan.key("freeze", Value::List(freezes));
         }
     }
 
@@ -171,16 +174,27 @@ impl Draw {
             self.between(50, 200)
         };
         let length = self.between(1, every_ms / 2) * MS;
-        let freeze = Text::word("every=")
-            .then_time(every_ms * MS, MS)
-            .then(",for=")
-            .then_time(length, 1);
-        if self.one_in(3) {
+        let once = self.one_in(4);
+        let freeze = if once {
+            Text::word("at=").then_time(self.time(100_000), 0)
+        } else {
+            Text::word("every=").then_time(every_ms * MS, MS)
+        };
+        let mut freeze = freeze.then(",for=").then_time(length, 1);
+        if !once && self.one_in(3) {
             let first = self.time(100_000);
-            return freeze
+            freeze = freeze
                 .clone()
                 .then(",first=")
-                .then_time(first, 1)
+                .then_time(first, 0)
+                .or(freeze);
+        }
+        if self.one_in(4) {
+            let connection = self.below(6);
+            freeze = freeze
+                .clone()
+                .then(",connection=")
+                .then_number(connection, 0)
                 .or(freeze);
         }
         freeze

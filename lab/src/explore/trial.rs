@@ -235,7 +235,7 @@ fn seen(evidence: &Evidence, judgement: &Judgement) -> Tally {
         clients: 1,
         open: u64::from(evidence.settings.load.is_open()),
         redis: u64::from(matches!(evidence.settings.target, Target::Redis(_))),
-        frozen: u64::from(evidence.server.freeze.is_some()),
+        frozen: u64::from(!evidence.server.freezes.is_empty()),
         simulated: u64::from(has("timetable")),
         timed_out: u64::from(accounting.timeouts > 0),
         lost: u64::from(accounting.lost > 0),
