@@ -11,10 +11,10 @@ use std::thread;
 use std::time::Duration;
 
 use kvlab_bench_client::engine::Silent;
-use kvlab_bench_client::record::{Interval, Notice, Outcome, Phase, RowKind};
+use kvlab_bench_client::record::{Interval, Notice, Outcome, Phase, RowKind, STAMP_TOLERANCE_NS};
 use kvlab_bench_client::settings::{
-    Arrivals, Content, Load, Pipeline, PipelineMode, RedisTarget, SizeDistribution, Stop, Target,
-    ValueSettings,
+    Arrivals, Content, KernelStamps, Load, Pipeline, PipelineMode, RedisTarget, SizeDistribution,
+    Stop, Target, ValueSettings,
 };
 use kvlab_bench_client::{Control, Observer, RunError, Settings, run};
 use kvlab_timing::Rate;
@@ -131,6 +131,43 @@ fn every_request_is_answered_and_has_its_row() {
                 .all(|thread| thread.cpu_share.is_some())
         );
     }
+}
+
+#[test]
+fn kernel_stamps_part_every_latency_in_two() {
+    for depth in [1, 16] {
+        let mut settings = settings(responder(ok), 5, 5_000);
+        settings.pipeline.depth = NonZeroU32::new(depth).unwrap();
+        settings.kernel_stamps = KernelStamps::Auto;
+        let result = run(&settings, &Control::new(), &mut Silent).unwrap();
+        let (tally, notices) = (&result.summary.tally, &result.summary.notices);
+        let missing = |notice: &Notice| matches!(notice, Notice::NoKernelStamps { .. });
+        if notices.iter().any(missing) {
+            eprintln!("nothing to test: {notices:?}");
+            assert!(tally.network().is_empty());
+            return;
+        }
+        assert!(notices.is_empty(), "{notices:?}");
+        assert_eq!(tally.stamps_astray, 0);
+        assert_eq!(tally.read_delay.count(), 5_000);
+        assert_eq!(
+            tally.network().sum_ns() + tally.read_delay.sum_ns(),
+            tally.service().sum_ns()
+        );
+        for row in &result.rows {
+            let (kernel, received) = (row.kernel.unwrap(), row.received.unwrap());
+            assert!(row.sent.saturating_since(kernel) <= STAMP_TOLERANCE_NS);
+            assert!(kernel.saturating_since(received) <= STAMP_TOLERANCE_NS);
+        }
+    }
+}
+
+#[test]
+fn without_the_option_there_is_no_network_latency() {
+    let settings = settings(responder(ok), 2, 100);
+    let result = run(&settings, &Control::new(), &mut Silent).unwrap();
+    assert!(result.summary.tally.network().is_empty());
+    assert!(result.rows.iter().all(|row| row.kernel.is_none()));
 }
 
 #[test]

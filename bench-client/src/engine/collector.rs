@@ -30,6 +30,10 @@ pub(crate) struct Collector {
     warmup: Outcomes,
     ended: u64,
     measure: Option<Stamp>,
+    /// Whether kernel stamps are taken.
+    stamped: bool,
+    /// Why there are no kernel stamps though they were wanted.
+    no_stamps: Option<String>,
 }
 
 /// What a worker leaves behind, with the processor time of its thread.
@@ -59,7 +63,15 @@ impl Collector {
             warmup: Outcomes::default(),
             ended: 0,
             measure: None,
+            stamped: false,
+            no_stamps: None,
         }
+    }
+
+    /// Says whether kernel stamps are taken, and why not where they were wanted.
+    pub(crate) fn kernel_stamps(&mut self, taken: bool, missing: Option<&str>) {
+        self.stamped = taken;
+        self.no_stamps = missing.map(str::to_owned);
     }
 
     /// Takes a part of a thread and gives its emptied tally back.
@@ -248,9 +260,29 @@ impl Collector {
         if up < wanted {
             notices.push(Notice::ConnectionsMissing { wanted, up });
         }
+        self.notices_of_stamps(notices);
         let clamped = self.total.clamped();
         if clamped > 0 {
             notices.push(Notice::Clamped { count: clamped });
+        }
+    }
+}
+
+/// Notices of the kernel's stamps. Under virtual time there are none.
+impl Collector {
+    fn notices_of_stamps(&self, notices: &mut Vec<Notice>) {
+        if let Some(reason) = self.no_stamps.clone() {
+            notices.push(Notice::NoKernelStamps { reason });
+            return;
+        }
+        let of = self.total.service().count();
+        let count = of - self.total.read_delay.count().min(of);
+        if self.stamped && count > 0 {
+            notices.push(Notice::StampsMissing { count, of });
+        }
+        let count = self.total.stamps_astray;
+        if count > 0 {
+            notices.push(Notice::StampsAstray { count });
         }
     }
 }

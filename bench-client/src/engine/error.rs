@@ -36,6 +36,9 @@ pub enum RunError {
         /// Its words.
         text: String,
     },
+    /// Kernel stamps were demanded and the kernel gives none.
+    #[error("no receive stamps of the kernel: {0}")]
+    NoKernelStamps(String),
     /// Stopped before the load began.
     #[error("stopped before the load began")]
     Stopped,

@@ -124,6 +124,24 @@ pub enum Notice {
     },
     /// The server went away before the end and did not come back.
     ServerLost(ConnectionLoss),
+    /// The kernel gives no receive stamps, so that there is no network latency.
+    NoKernelStamps {
+        /// What stands in the way.
+        reason: String,
+    },
+    /// Some replies came without a kernel stamp; they are not in the network latency.
+    StampsMissing {
+        /// How many of the hits and misses.
+        count: u64,
+        /// Hits and misses.
+        of: u64,
+    },
+    /// Kernel stamps lay outside of send and read, as after a step of the calendar clock; they
+    /// count as the nearer of the two.
+    StampsAstray {
+        /// How many.
+        count: u64,
+    },
     /// Latencies above one hour stand in the histogram as one hour.
     Clamped {
         /// How many.

@@ -11,7 +11,7 @@ use ::csv::Writer;
 
 use super::number::rate;
 use super::quantile::{P50, P99, QUANTILES};
-use super::{Report, Support, all_classes};
+use super::{Head, Report, Support, all_classes};
 use crate::record::{ClassTally, Interval, Latency, Phase, Summary};
 
 /// Writes a heading and the rows of each interval.
@@ -19,16 +19,18 @@ pub struct Csv<W: Write> {
     out: Writer<W>,
     classes: Vec<String>,
     open_loop: bool,
+    stamped: bool,
     headed: bool,
 }
 
 impl<W: Write> Csv<W> {
-    /// Writes to `out`; `open_loop` says whether there are response times.
-    pub fn new(out: W, classes: Vec<String>, open_loop: bool) -> Self {
+    /// Writes to `out`; the head says whether there are response times and kernel stamps.
+    pub fn new(out: W, head: &Head) -> Self {
         Self {
             out: Writer::from_writer(out),
-            classes,
-            open_loop,
+            classes: head.classes(),
+            open_loop: head.settings.load.is_open(),
+            stamped: head.settings.kernel_stamps.is_wanted(),
             headed: false,
         }
     }
@@ -39,8 +41,12 @@ impl<W: Write> Csv<W> {
         }
         self.headed = true;
         let mut names: Vec<String> = COLUMNS.map(str::to_owned).into();
-        let kinds = ["service", "response"];
-        for kind in kinds.iter().take(1 + usize::from(self.open_loop)) {
+        let kinds = [
+            ("service", true),
+            ("response", self.open_loop),
+            ("network", self.stamped),
+        ];
+        for (kind, _) in kinds.into_iter().filter(|(_, shown)| *shown) {
             names.push(format!("{kind}_samples"));
             names.push(format!("{kind}_min_ns"));
             names.push(format!("{kind}_mean_ns"));
@@ -81,6 +87,9 @@ impl<W: Write> Csv<W> {
         latency_cells(&class.service, &mut cells);
         if self.open_loop {
             latency_cells(&class.response, &mut cells);
+        }
+        if self.stamped {
+            latency_cells(&class.network, &mut cells);
         }
         cells
     }
@@ -190,11 +199,12 @@ const TOTAL_COLUMNS: [&str; 8] = [
 mod tests {
     use super::super::sample;
     use super::*;
+    use crate::settings::KernelStamps;
 
     #[test]
     fn rows_are_as_in_the_golden_file() {
         let mut out = Vec::new();
-        let mut csv = Csv::new(&mut out, sample::head().classes(), true);
+        let mut csv = Csv::new(&mut out, &sample::head());
         for interval in sample::intervals() {
             csv.interval(&interval).unwrap();
         }
@@ -206,9 +216,11 @@ mod tests {
 
     #[test]
     fn every_row_has_as_many_cells_as_the_heading() {
-        for open_loop in [false, true] {
+        let mut stamped = sample::head();
+        stamped.settings.kernel_stamps = KernelStamps::Auto;
+        for head in [sample::closed_head(), sample::head(), stamped] {
             let mut out = Vec::new();
-            let mut csv = Csv::new(&mut out, sample::head().classes(), open_loop);
+            let mut csv = Csv::new(&mut out, &head);
             for interval in sample::intervals() {
                 csv.interval(&interval).unwrap();
             }
@@ -216,14 +228,14 @@ mod tests {
             // The reader refuses rows of another length than the heading's.
             let mut reader = ::csv::Reader::from_reader(out.as_slice());
             let rows = reader.records().collect::<Result<Vec<_>, _>>().unwrap();
-            assert_eq!(rows.len(), 6);
+            assert_eq!(rows.len(), 2 * (head.classes().len() + 1));
         }
     }
 
     #[test]
     fn a_run_without_intervals_still_has_a_heading() {
         let mut out = Vec::new();
-        let mut csv = Csv::new(&mut out, sample::head().classes(), false);
+        let mut csv = Csv::new(&mut out, &sample::closed_head());
         csv.finish(&sample::closed_loop()).unwrap();
         drop(csv);
         assert!(

@@ -9,7 +9,7 @@
 //! ```
 //!
 //! One line per interval, class and kind of latency; the tag is `class.service` or
-//! `class.response` (open loop). Times are seconds since the base time, the maximum is in
+//! `class.response` (open loop) or `class.network` (with kernel stamps). Times are seconds since the base time, the maximum is in
 //! milliseconds, and the histogram (V2, deflated, base64) counts nanoseconds. The warm-up is left
 //! out, so that all lines of a tag together are the histogram of the summary.
 
@@ -98,10 +98,14 @@ impl<W: Write> Report for HdrLog<W> {
         };
         let tags = std::mem::take(&mut self.tags);
         let open_loop = self.head.settings.load.is_open();
+        let stamped = self.head.settings.kernel_stamps.is_wanted();
         for (tag, class) in tags.iter().zip(&interval.tally.classes) {
             self.line(&format!("{tag}.service"), span, &class.service)?;
             if open_loop {
                 self.line(&format!("{tag}.response"), span, &class.response)?;
+            }
+            if stamped {
+                self.line(&format!("{tag}.network"), span, &class.network)?;
             }
         }
         self.tags = tags;

@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | [`Live`] | people, while the run goes on | a line per interval |
 //! | [`Text`] | people | at the end |
+//! | [`Html`] | people | at the end |
 //! | [`Json`] | programs | at the end |
 //! | [`Csv`] | programs, spreadsheets | a row per interval and class |
 //! | [`HdrLog`] | HdrHistogram tools | a line per interval, class and kind of latency |
@@ -30,8 +31,10 @@ use std::time::Duration;
 
 pub use self::csv::Csv;
 pub use self::hdr_log::HdrLog;
+pub use self::html::Html;
 pub use self::json::{Json, SCHEMA_VERSION};
 pub use self::live::Live;
+pub use self::notice::sentence;
 pub use self::quantile::{QUANTILES, Quantile, Support};
 pub use self::text::Text;
 

@@ -14,12 +14,16 @@ pub(super) fn kind(notice: &Notice) -> &'static str {
         Notice::TimeoutsExcluded { .. } => "timeouts_excluded",
         Notice::ConnectionsMissing { .. } => "connections_missing",
         Notice::ServerLost(_) => "server_lost",
+        Notice::NoKernelStamps { .. } => "no_kernel_stamps",
+        Notice::StampsMissing { .. } => "stamps_missing",
+        Notice::StampsAstray { .. } => "stamps_astray",
         Notice::Clamped { .. } => "clamped",
     }
 }
 
-/// A sentence for people.
-pub(super) fn sentence(notice: &Notice) -> String {
+/// A notice as a sentence for people.
+#[must_use]
+pub fn sentence(notice: &Notice) -> String {
     match notice {
         Notice::FellBehind {
             late_p50,
@@ -50,6 +54,17 @@ pub(super) fn sentence(notice: &Notice) -> String {
         Notice::ServerLost(loss) => format!(
             "the connection to {} was lost for good during the run: {}",
             loss.address, loss.error
+        ),
+        Notice::NoKernelStamps { reason } => {
+            format!("no network latency, because the kernel gives no receive stamps: {reason}")
+        }
+        Notice::StampsMissing { count, of } => format!(
+            "{count} of {of} replies came without a receive stamp of the kernel and are not in the \
+             network latency"
+        ),
+        Notice::StampsAstray { count } => format!(
+            "{} of the kernel lay outside of send and read: was the calendar clock set?",
+            counted(*count, "receive stamp")
         ),
         Notice::Clamped { count } => format!(
             "{} above one hour {} in the histograms as one hour",

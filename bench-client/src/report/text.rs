@@ -153,6 +153,7 @@ fn latency_part(summary: &Summary) -> String {
         let kinds = [
             ("service", &class.service, true),
             ("response", &class.response, summary.load.is_open()),
+            ("network", &class.network, has_stamps(summary)),
         ];
         for (kind, latency, _) in kinds.into_iter().filter(|(_, _, shown)| *shown) {
             let mut row = vec![
@@ -176,8 +177,13 @@ fn latency_part(summary: &Summary) -> String {
     } else {
         ""
     };
+    let network = if has_stamps(summary) {
+        "\nnetwork: from the send to the arrival of the reply in the kernel"
+    } else {
+        ""
+    };
     format!(
-        "{table}service: from the send to the reply{response}\n\
+        "{table}service: from the send to the reply{response}{network}\n\
          ~ marks a quantile with fewer than 100 samples beyond it, n/a one with fewer than 10\n"
     )
 }
@@ -214,6 +220,13 @@ fn facts(head: &Head, summary: &Summary) -> String {
         );
         fact(&mut text, "lateness", &late);
     }
+    if has_stamps(summary) {
+        let delay = format!(
+            "{}, from the arrival in the kernel to the read",
+            spread(&tally.read_delay)
+        );
+        fact(&mut text, "read delay", &delay);
+    }
     let connects = &tally.connects;
     let connections = format!(
         "{} of {} up at the start, {} lost, {} failed; set-up {}",
@@ -238,6 +251,11 @@ fn facts(head: &Head, summary: &Summary) -> String {
         &format!("{:016x}", summary.sequence_hash),
     );
     text
+}
+
+/// Whether there are kernel stamps.
+fn has_stamps(summary: &Summary) -> bool {
+    !summary.tally.read_delay.is_empty()
 }
 
 fn fact(text: &mut String, name: &str, value: &str) {

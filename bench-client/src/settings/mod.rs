@@ -7,6 +7,7 @@
 mod aerospike;
 mod keys;
 mod load;
+mod measure;
 mod redis;
 mod values;
 
@@ -16,6 +17,7 @@ use std::time::Duration;
 pub use aerospike::{AerospikeOperation, AerospikeTarget, AerospikeVerb, Retries};
 pub use keys::{KeyPattern, KeySettings};
 pub use load::{Arrivals, Load, MixOrder, Pipeline, PipelineMode, Stop};
+pub use measure::KernelStamps;
 pub use redis::{RedisOperation, RedisTarget, RespVersion};
 pub use values::{Content, MAX_VALUE_SIZE, SizeDistribution, ValueSettings};
 
@@ -59,6 +61,8 @@ pub struct Settings {
     pub record_rows: bool,
     /// Whether the pacing thread may spin for the last microseconds before a due moment.
     pub spin: bool,
+    /// Whether the kernel's receive stamps are taken.
+    pub kernel_stamps: KernelStamps,
 }
 
 /// Bounded exponential waits between attempts to reconnect.
@@ -149,6 +153,7 @@ impl Settings {
             interval: Duration::from_secs(1),
             record_rows: false,
             spin: true,
+            kernel_stamps: KernelStamps::Off,
         }
     }
 

@@ -1,8 +1,10 @@
-//! `kvlab run [FILE…]`: runs scenarios and prints the verdict.
+//! `kvlab run [FILE…]` and `kvlab run --tier TIER`: runs scenarios and prints the verdict.
 
 use std::fs;
-use std::io::{self, Write};
+use std::io::{self, ErrorKind, Write};
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use std::thread;
 
 use anyhow::Context as _;
 use clap::Args;
@@ -10,26 +12,48 @@ use kvlab_bench_client::frontend::{ExitStatus, SignalWatch};
 use kvlab_bench_client::{Control, RunError};
 
 use crate::report::junit::{self, Broken};
-use crate::report::{Report, html, json, text};
+use crate::report::{Report, brief, html, json, text};
 use crate::runner::PartError;
+use crate::runner::parallel::{self, Outcome};
 use crate::runner::suite::{self, Clock, Progress};
-use crate::scenario::Scenario;
+use crate::scenario::{Scenario, ScenarioError, TierName};
 use crate::verdict::Verdict;
 
 /// Options of `kvlab run`.
 #[derive(Args, Clone, Debug, Default)]
 pub struct RunArgs {
-    /// Scenario files; without one, the built-in quickstart: both protocols, closed and open loop
+    /// Scenario files, or names of built-in scenarios; without one, the built-in quickstart: both
+    /// protocols, closed and open loop
     #[arg(value_name = "FILE")]
     pub files: Vec<PathBuf>,
+
+    /// Run the built-in scenarios of a tier
+    #[arg(long, value_name = "TIER", value_enum, conflicts_with_all = ["files", "virtual"])]
+    pub tier: Option<TierName>,
 
     /// Run under virtual time: exact, reproducible, and as fast as the machine can
     #[arg(long)]
     pub r#virtual: bool,
 
+    /// Threads of a virtual run; they change nothing about its result [default: one per core]
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<NonZeroUsize>,
+
     /// Seed in place of those in the files
     #[arg(long, value_name = "NUMBER")]
     pub seed: Option<u64>,
+
+    /// Runs of each client with the same seed, in place of what the files say
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub repeat: Option<u32>,
+
+    /// List the clients that would be run, and run none
+    #[arg(long)]
+    pub list: bool,
+
+    /// Report every client in full, also those of a tier or a sweep that passed
+    #[arg(long)]
+    pub full_text: bool,
 
     /// Write the report as JSON to FILE; - is stdout, and the text then goes to stderr
     #[arg(long, value_name = "FILE")]
@@ -48,6 +72,16 @@ pub struct RunArgs {
     pub quiet: bool,
 }
 
+impl RunArgs {
+    fn clock(&self) -> Clock {
+        if self.r#virtual || self.tier == Some(TierName::Virtual) {
+            Clock::Virtual
+        } else {
+            Clock::Real
+        }
+    }
+}
+
 /// Runs the scenarios; results go to `out`, everything else to `err`.
 pub fn run(args: &RunArgs, out: &mut dyn Write, err: &mut dyn Write) -> ExitStatus {
     let scenarios = match scenarios(args) {
@@ -58,11 +92,9 @@ pub fn run(args: &RunArgs, out: &mut dyn Write, err: &mut dyn Write) -> ExitStat
             return ExitStatus::Usage;
         }
     };
-    let clock = if args.r#virtual {
-        Clock::Virtual
-    } else {
-        Clock::Real
-    };
+    if args.list {
+        return list(&scenarios, out);
+    }
     let control = Control::new();
     let _watch = match SignalWatch::start(control.clone()) {
         Ok(watch) => watch,
@@ -71,30 +103,20 @@ pub fn run(args: &RunArgs, out: &mut dyn Write, err: &mut dyn Write) -> ExitStat
             return ExitStatus::Failed;
         }
     };
-    let mut reports = Vec::with_capacity(scenarios.len());
+    let Outcome { reports, error } = if args.quiet {
+        run_all(args, &scenarios, &control, &mut suite::Quiet)
+    } else {
+        run_all(args, &scenarios, &control, &mut Lines(err))
+    };
     let mut cut_short = None;
     let mut broken = None;
-    for scenario in &scenarios {
-        let result = if args.quiet {
-            suite::run(scenario, clock, &control, &mut suite::Quiet)
-        } else {
-            suite::run(scenario, clock, &control, &mut Lines(err))
-        };
-        match result {
-            Ok(report) => reports.push(report),
-            Err(error) => {
-                let _ = writeln!(err, "error: scenario {}, {error}", scenario.name);
-                cut_short = Some(status_of(&error.source));
-                let scenario = scenario.name.clone();
-                broken = Some(Broken { scenario, error });
-                break;
-            }
-        }
-        if control.is_stopped() {
-            let _ = writeln!(err, "interrupted: the report holds what was finished");
-            cut_short = Some(ExitStatus::Interrupted);
-            break;
-        }
+    if let Some((scenario, error)) = error {
+        let _ = writeln!(err, "error: scenario {scenario}, {error}");
+        cut_short = Some(status_of(&error.source));
+        broken = Some(Broken { scenario, error });
+    } else if control.is_stopped() {
+        let _ = writeln!(err, "interrupted: the report holds what was finished");
+        cut_short = Some(ExitStatus::Interrupted);
     }
     // What was measured before an error or an interruption is reported all the same.
     if let Err(error) = write(args, &reports, broken.as_ref(), out, err) {
@@ -116,21 +138,77 @@ pub fn run(args: &RunArgs, out: &mut dyn Write, err: &mut dyn Write) -> ExitStat
     }
 }
 
-fn scenarios(args: &RunArgs) -> Result<Vec<Scenario>, crate::scenario::ScenarioError> {
-    let mut scenarios = if args.files.is_empty() {
-        vec![Scenario::quickstart()?]
-    } else {
-        args.files
+fn run_all(
+    args: &RunArgs,
+    scenarios: &[Scenario],
+    control: &Control,
+    progress: &mut dyn Progress,
+) -> Outcome {
+    if args.clock() == Clock::Virtual {
+        let cores = || thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+        let threads = args.jobs.unwrap_or_else(cores);
+        return parallel::run(scenarios, threads, control, progress);
+    }
+    let mut outcome = Outcome::default();
+    for scenario in scenarios {
+        match suite::run(scenario, Clock::Real, control, progress) {
+            Ok(report) => outcome.reports.push(report),
+            Err(error) => {
+                outcome.error = Some((scenario.name.clone(), error));
+                break;
+            }
+        }
+        if control.is_stopped() {
+            break;
+        }
+    }
+    outcome
+}
+
+fn scenarios(args: &RunArgs) -> Result<Vec<Scenario>, ScenarioError> {
+    let mut scenarios = match args.tier {
+        Some(tier) => Scenario::of_tier(tier)?,
+        None if args.files.is_empty() => vec![Scenario::quickstart()?],
+        None => args
+            .files
             .iter()
-            .map(|file| Scenario::load(file))
-            .collect::<Result<_, _>>()?
+            .map(|file| load(file))
+            .collect::<Result<_, _>>()?,
     };
-    if let Some(seed) = args.seed {
-        scenarios
-            .iter_mut()
-            .for_each(|scenario| scenario.set_seed(seed));
+    for scenario in &mut scenarios {
+        if let Some(seed) = args.seed {
+            scenario.set_seed(seed);
+        }
+        if let Some(repeat) = args.repeat {
+            scenario.repeat = repeat;
+        }
     }
     Ok(scenarios)
+}
+
+/// A file, or where there is none a built-in scenario of that name.
+fn load(file: &Path) -> Result<Scenario, ScenarioError> {
+    let named = || Scenario::named(file.to_str()?);
+    match Scenario::load(file) {
+        Err(ScenarioError::Read { path, source }) if source.kind() == ErrorKind::NotFound => {
+            named().unwrap_or(Err(ScenarioError::Read { path, source }))
+        }
+        other => other,
+    }
+}
+
+/// The clients by scenario.
+fn list(scenarios: &[Scenario], out: &mut dyn Write) -> ExitStatus {
+    let mut text = String::new();
+    for scenario in scenarios {
+        for part in &scenario.parts {
+            text.push_str(&format!("{}: {}\n", scenario.name, part.name));
+        }
+    }
+    match unless_closed(out.write_all(text.as_bytes())) {
+        Ok(()) => ExitStatus::Done,
+        Err(_) => ExitStatus::Failed,
+    }
 }
 
 fn write(
@@ -147,7 +225,23 @@ fn write(
     let for_people: &mut dyn Write = if to_stdout { err } else { &mut *out };
     for (place, report) in reports.iter().enumerate() {
         let gap = if place > 0 { "\n" } else { "" };
-        unless_closed(write!(for_people, "{gap}{}", text::render(report)))?;
+        let is_brief = args.tier.is_some() || report.parts.len() > MOST_IN_FULL;
+        let rendered = if is_brief && !args.full_text {
+            brief::render(report)
+        } else {
+            text::render(report)
+        };
+        unless_closed(write!(for_people, "{gap}{rendered}"))?;
+    }
+    if reports.len() > 1 {
+        let clients: usize = reports.iter().map(|report| report.parts.len()).sum();
+        let worst = reports.iter().map(|report| report.verdict).max();
+        let worst = worst.unwrap_or_default();
+        let scenarios = reports.len();
+        unless_closed(writeln!(
+            for_people,
+            "\n{scenarios} scenarios, {clients} clients: {worst}"
+        ))?;
     }
     if let Some(file) = &args.html {
         save(file, &html::render(reports))?;
@@ -176,7 +270,7 @@ fn save(file: &Path, document: &str) -> anyhow::Result<()> {
 /// A reader that has seen enough is no failure.
 fn unless_closed(result: io::Result<()>) -> io::Result<()> {
     match result {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
         other => other,
     }
 }
@@ -188,6 +282,9 @@ fn status_of(error: &PartError) -> ExitStatus {
         _ => ExitStatus::Failed,
     }
 }
+
+/// Clients up to which a report shows each in full.
+const MOST_IN_FULL: usize = 8;
 
 /// Progress as lines.
 struct Lines<'a>(&'a mut dyn Write);

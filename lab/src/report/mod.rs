@@ -4,6 +4,7 @@
 //! The report of a virtual run holds nothing of the machine or the moment, so that two runs of the
 //! same scenario print the same bytes.
 
+pub mod brief;
 pub mod html;
 pub mod json;
 pub mod junit;
@@ -12,6 +13,7 @@ pub mod text;
 
 use kvlab_bench_client::record::Notice;
 use kvlab_bench_client::settings::{Arrivals, Load, PipelineMode, Settings, Target};
+use kvlab_mock_server::ServerConfig;
 use serde::Serialize;
 
 use self::series::Series;
@@ -31,7 +33,8 @@ pub struct Report {
     pub description: String,
     /// The clock it ran on.
     pub tier: Tier,
-    /// Seed of the server.
+    /// Seed of the server; where a sweep varies the server, this and the next two are those of its
+    /// first combination.
     pub seed: u64,
     /// The latency rules of the server, as text.
     pub latency: Vec<String>,
@@ -50,6 +53,8 @@ pub struct Report {
 pub struct PartReport {
     /// Its name.
     pub name: String,
+    /// Its server, where a sweep gave it one of its own; else the report's is its.
+    pub server: Option<ServerReport>,
     /// What it did.
     pub load: LoadReport,
     /// Runs that were needed; more than one when earlier ones were void.
@@ -68,6 +73,18 @@ pub struct PartReport {
     pub elapsed_ns: u64,
     /// The curves.
     pub series: Series,
+}
+
+/// What a server was told.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ServerReport {
+    /// Its latency rules, as text.
+    pub latency: Vec<String>,
+    /// Its freeze, as text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub freeze: Option<String>,
+    /// Its seed.
+    pub seed: u64,
 }
 
 /// What a client did, in words that name the experiment.
@@ -104,20 +121,14 @@ impl Report {
         machine: Option<Machine>,
         parts: Vec<PartReport>,
     ) -> Self {
-        let config = &scenario.server.config;
-        let freezes: Vec<String> = config.freezes.iter().map(ToString::to_string).collect();
+        let server = ServerReport::from(&scenario.server.config);
         Self {
             name: scenario.name.clone(),
             description: scenario.description.clone(),
             tier,
-            seed: config.seed,
-            latency: config
-                .latency
-                .rules()
-                .iter()
-                .map(ToString::to_string)
-                .collect(),
-            freeze: (!freezes.is_empty()).then(|| freezes.join("; ")),
+            seed: server.seed,
+            latency: server.latency,
+            freeze: server.freeze,
             machine,
             verdict: parts
                 .iter()
@@ -136,6 +147,10 @@ impl PartReport {
         let is_virtual = evidence.tier != Tier::Real;
         Self {
             name: part.name.clone(),
+            server: part
+                .server
+                .as_ref()
+                .map(|server| ServerReport::from(&server.config)),
             load: LoadReport::from(&part.settings),
             attempts,
             judgement,
@@ -145,6 +160,20 @@ impl PartReport {
             notices: evidence.summary.notices.iter().map(notice).collect(),
             elapsed_ns: u64::try_from(evidence.summary.elapsed().as_nanos()).unwrap_or(u64::MAX),
             series: Series::new(evidence),
+        }
+    }
+}
+
+impl From<&ServerConfig> for ServerReport {
+    fn from(config: &ServerConfig) -> Self {
+        let rules = config.latency.rules().iter();
+        Self {
+            latency: rules.map(ToString::to_string).collect(),
+            freeze: (!config.freezes.is_empty()).then(|| {
+                let freezes: Vec<String> = config.freezes.iter().map(ToString::to_string).collect();
+                freezes.join("; ")
+            }),
+            seed: config.seed,
         }
     }
 }
@@ -210,6 +239,6 @@ fn notice(notice: &Notice) -> String {
         }
         Notice::ServerLost(loss) => format!("the server went away: {}", loss.error),
         Notice::Clamped { count } => format!("{count} latencies above one hour"),
-        _ => "see the client's own report".to_owned(),
+        other => kvlab_bench_client::report::sentence(other),
     }
 }

@@ -193,6 +193,17 @@ impl OverTime {
     }
 }
 
+impl OverTime {
+    /// Whether at least half of the intervals have the hundred requests of which one lies beyond the
+    /// 99th percentile; with fewer it is the longest.
+    #[must_use]
+    pub fn tells_p99(&self) -> bool {
+        let points = self.client.iter().flatten();
+        let enough = points.clone().filter(|point| point.count >= 100);
+        2 * enough.count() >= points.count()
+    }
+}
+
 impl Point {
     fn of(samples: Vec<u64>) -> Option<Self> {
         let sorted = Sorted::new(samples);

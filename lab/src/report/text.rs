@@ -32,16 +32,10 @@ fn write_report(report: &Report, out: &mut String) -> fmt::Result {
         write!(out, ": {}", report.description)?;
     }
     writeln!(out)?;
-    let latency = if report.latency.is_empty() {
-        "none".to_owned()
-    } else {
-        report.latency.join(", ")
-    };
-    write!(out, "server: latency {latency}")?;
-    if let Some(freeze) = &report.freeze {
-        write!(out, ", freeze {freeze}")?;
+    // Where a sweep varies the server, each client names its own.
+    if report.parts.iter().all(|part| part.server.is_none()) {
+        write_server(&report.latency, report.freeze.as_deref(), report.seed, out)?;
     }
-    writeln!(out, ", seed {}", report.seed)?;
     if let Tier::Virtual { leg_ns } = report.tier {
         writeln!(
             out,
@@ -70,8 +64,29 @@ fn write_report(report: &Report, out: &mut String) -> fmt::Result {
     writeln!(out, "\nverdict: {}", report.verdict)
 }
 
+fn write_server(
+    latency: &[String],
+    freeze: Option<&str>,
+    seed: u64,
+    out: &mut String,
+) -> fmt::Result {
+    let latency = if latency.is_empty() {
+        "none".to_owned()
+    } else {
+        latency.join(", ")
+    };
+    write!(out, "server: latency {latency}")?;
+    if let Some(freeze) = freeze {
+        write!(out, ", freeze {freeze}")?;
+    }
+    writeln!(out, ", seed {seed}")
+}
+
 fn write_part(part: &PartReport, tier: Tier, out: &mut String) -> fmt::Result {
     writeln!(out, "== {}: {}", part.name, describe(&part.load))?;
+    if let Some(server) = &part.server {
+        write_server(&server.latency, server.freeze.as_deref(), server.seed, out)?;
+    }
     for figure in &part.judgement.figures {
         write_figure(figure, tier, out)?;
     }

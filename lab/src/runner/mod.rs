@@ -1,6 +1,7 @@
 //! Running one part of a scenario and collecting what both sides recorded.
 
 pub mod client;
+pub mod parallel;
 pub mod real;
 pub mod suite;
 pub mod virtual_time;

@@ -45,8 +45,8 @@ pub struct SuiteError {
     pub source: PartError,
 }
 
-/// Runs every client of a scenario and judges it. A void run is tried again up to
-/// [`MOST_RETRIES`] times, a failed one never. When `control` stops it, the report holds the
+/// Runs every client of a scenario and judges it. A void run is tried again as often as the
+/// scenario says, a failed one never. When `control` stops it, the report holds the
 /// clients that were finished.
 ///
 /// # Errors
@@ -85,7 +85,7 @@ pub fn run(
     Ok(Report::new(scenario, tier, machine, parts))
 }
 
-fn run_virtual(
+pub(super) fn run_virtual(
     scenario: &Scenario,
     part: &Part,
     control: &Control,
@@ -112,7 +112,8 @@ fn run_real(
         ));
         let (evidence, floor) = real::run_with_floor(&config, &part.settings, control)?;
         let judgement = judge(&evidence, &part.expect, Some(&floor));
-        if judgement.verdict != Verdict::Void || attempt > MOST_RETRIES || control.is_stopped() {
+        if judgement.verdict != Verdict::Void || attempt > scenario.retries || control.is_stopped()
+        {
             return Ok(PartReport::new(part, &evidence, judgement, attempt));
         }
         let reasons = judgement
@@ -138,6 +139,3 @@ fn length(part: &Part) -> String {
         (None, None) => "the load".to_owned(),
     }
 }
-
-/// How often a void run is tried again.
-pub const MOST_RETRIES: u32 = 3;

@@ -10,6 +10,7 @@ use std::net::SocketAddr;
 use clap::{Args, Command, FromArgMatches};
 use kvlab_bench_client::Settings;
 use kvlab_bench_client::frontend::native::{Addresses, BenchArgs};
+use kvlab_bench_client::settings::KernelStamps;
 use toml::{Spanned, Value};
 
 use super::capacity::{Capacity, Share};
@@ -134,6 +135,9 @@ fn settings(target: Option<&Spanned<String>>, raw: &RawClient) -> Result<Setting
     };
     let mut settings = read().map_err(|message| (place(&message), message))?;
     settings.record_rows = true;
+    if !raw.contains_key("kernel-stamps") {
+        settings.kernel_stamps = KernelStamps::Auto;
+    }
     Ok(settings)
 }
 

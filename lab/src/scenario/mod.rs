@@ -10,6 +10,7 @@ mod cover;
 mod expect;
 mod parse;
 mod server;
+mod shipped;
 mod sweep;
 mod words;
 
@@ -34,6 +35,8 @@ pub struct Scenario {
     pub tiers: Vec<TierName>,
     /// How often each client is run, with the same seed.
     pub repeat: u32,
+    /// How often a void run is tried again; a failed one never is.
+    pub retries: u32,
     /// The server; where a sweep varies it, that of the first combination.
     pub server: ServerPart,
     /// Time of a message from one side to the other in a virtual run.
@@ -85,10 +88,7 @@ impl Scenario {
     /// # Errors
     /// Never; a test parses it.
     pub fn quickstart() -> Result<Self, ScenarioError> {
-        Self::parse(
-            "quickstart",
-            include_str!("../../../scenarios/quickstart.toml"),
-        )
+        Self::named("quickstart").unwrap_or_else(|| Self::parse("quickstart", ""))
     }
 
     /// Reads a file.

@@ -22,6 +22,8 @@ struct RawScenario {
     tiers: Vec<TierName>,
     #[serde(default = "once")]
     repeat: Spanned<u32>,
+    #[serde(default = "thrice")]
+    retries: Spanned<u32>,
     server: Option<Spanned<RawServer>>,
     #[serde(default)]
     network: RawNetwork,
@@ -31,6 +33,10 @@ struct RawScenario {
 
 fn once() -> Spanned<u32> {
     Spanned::new(0..0, 1)
+}
+
+fn thrice() -> Spanned<u32> {
+    Spanned::new(0..0, 3)
 }
 
 /// A group of scenarios that is run as one: `kvlab run --tier`.
@@ -124,20 +130,33 @@ impl<'a> Source<'a> {
             let message = "network.delay: expected a time longer than 0";
             return Err(self.at(delay.span().start, message));
         }
-        let repeat = *raw.repeat.as_ref();
-        if !(1..=MAX_REPEATS).contains(&repeat) {
-            let message = format!("repeat: expected 1 to {MAX_REPEATS}, found {repeat}");
-            return Err(self.at(raw.repeat.span().start, &message));
-        }
+        let repeat = self.within("repeat", &raw.repeat, 1, MAX_REPEATS)?;
+        let retries = self.within("retries", &raw.retries, 0, MAX_RETRIES)?;
         Ok(Scenario {
             name: raw.name.unwrap_or_else(|| name.to_owned()),
             description: raw.description,
             tiers: raw.tiers,
             repeat,
+            retries,
             parts: self.parts(clients, &server, network_ns, raw.expect)?,
             server,
             network_ns,
         })
+    }
+
+    fn within(
+        &self,
+        key: &str,
+        found: &Spanned<u32>,
+        least: u32,
+        most: u32,
+    ) -> Result<u32, String> {
+        let (place, found) = (found.span().start, *found.as_ref());
+        if (least..=most).contains(&found) {
+            return Ok(found);
+        }
+        let message = format!("{key}: expected {least} to {most}, found {found}");
+        Err(self.at(place, &message))
     }
 
     /// The `[[client]]` tables.
@@ -214,5 +233,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Bound of the runs of a part.
+/// Bound of the runs of a client.
 const MAX_REPEATS: u32 = 100;
+/// Bound of the attempts after a void run.
+const MAX_RETRIES: u32 = 10;

@@ -4,6 +4,7 @@
 //! up what they send once per interval. Nothing is shared between the workers while they run.
 
 mod cpu;
+mod kernel;
 mod shell;
 mod transport;
 
@@ -16,6 +17,7 @@ use tokio::sync::watch;
 use tokio::task::{LocalSet, spawn_local};
 
 pub(super) use self::cpu::CpuTime;
+use self::kernel::Stamping;
 use self::shell::Shell;
 use super::collector::{Collector, Leftover};
 use super::recorder::Part;
@@ -59,6 +61,7 @@ pub(super) fn run(
     control: &Control,
     observer: &mut dyn Observer,
 ) -> Result<RunResult, RunError> {
+    let stamping = Stamping::prepare(settings.kernel_stamps)?;
     let block = ValueBlock::new(&settings.values, settings.seed);
     let (signal, signals) = watch::channel(Signal::Wait);
     let (messages, inbox) = mpsc::channel();
@@ -77,6 +80,7 @@ pub(super) fn run(
                 messages: messages.clone(),
                 returned,
                 signals: signals.clone(),
+                stamped: stamping.is_on(),
             };
             let alarm = Alarm(messages.clone());
             let thread = thread::Builder::new()
@@ -98,6 +102,7 @@ pub(super) fn run(
             signal: &signal,
             inbox: &inbox,
             returns: &returns,
+            stamping: &stamping,
         };
         let result = host.collect(settings, observer);
         for thread in threads {
@@ -126,6 +131,7 @@ struct Host<'a> {
     signal: &'a watch::Sender<Signal>,
     inbox: &'a Receiver<Message>,
     returns: &'a [Sender<Tally>],
+    stamping: &'a Stamping,
 }
 
 impl Host<'_> {
@@ -135,6 +141,7 @@ impl Host<'_> {
         observer: &mut dyn Observer,
     ) -> Result<RunResult, RunError> {
         let mut collector = Collector::new(settings);
+        collector.kernel_stamps(self.stamping.is_on(), self.stamping.missing());
         let mut leftovers: Vec<Option<Leftover>> = Vec::new();
         leftovers.resize_with(self.returns.len(), || None);
         // Threads whose set-up is awaited; `None` when the load has begun or was given up.
@@ -186,6 +193,8 @@ struct Seat<'a> {
     messages: Sender<Message>,
     returned: Receiver<Tally>,
     signals: watch::Receiver<Signal>,
+    /// Whether to take kernel stamps.
+    stamped: bool,
 }
 
 impl Seat<'_> {
@@ -219,6 +228,7 @@ impl Seat<'_> {
             self.number,
             self.messages.clone(),
             self.returned,
+            self.stamped,
         );
         let messages = self.messages.clone();
         let played = {

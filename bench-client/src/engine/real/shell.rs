@@ -23,10 +23,11 @@ use tokio::task::{AbortHandle, spawn_local, yield_now};
 
 use super::Message;
 use super::cpu::CpuMeter;
+use super::kernel::StampedReader;
 use super::transport::{self, Reader, Writer};
 use crate::driver::Driver;
 use crate::engine::Control;
-use crate::engine::worker::{Action, Arrival, ConnId, Worker};
+use crate::engine::worker::{Action, ConnId, Worker};
 use crate::record::Tally;
 
 /// The shell of one worker.
@@ -34,6 +35,8 @@ pub(super) struct Shell<D: Driver> {
     worker: RefCell<Worker<D>>,
     links: RefCell<Vec<Link>>,
     scratch: RefCell<Box<[u8]>>,
+    /// Where kernel stamps are taken.
+    stamped: RefCell<Option<StampedReader>>,
     clock: Clock,
     control: Control,
     thread: usize,
@@ -64,11 +67,13 @@ impl<D: Driver + 'static> Shell<D> {
         thread: usize,
         messages: Sender<Message>,
         returned: Receiver<Tally>,
+        stamped: bool,
     ) -> Rc<Self> {
         Rc::new(Self {
             worker: RefCell::new(worker),
             links: RefCell::default(),
             scratch: RefCell::new(vec![0; SCRATCH].into()),
+            stamped: RefCell::new(stamped.then(|| StampedReader::new(Clock::real()))),
             clock: Clock::real(),
             control,
             thread,
@@ -222,7 +227,8 @@ impl<D: Driver + 'static> Shell<D> {
 
     /// Connects, and serves the connection until it ends.
     async fn serve(self: &Rc<Self>, conn: ConnId, address: SocketAddr) -> io::Result<()> {
-        let (mut reader, writer, local) = transport::connect(address).await?;
+        let stamped = self.stamped.borrow().is_some();
+        let (mut reader, writer, local) = transport::connect(address, stamped).await?;
         let ordinal = self.control.next_ordinal(local);
         let writer = Rc::new(writer);
         if let Some(link) = link_of(&mut self.links.borrow_mut(), conn) {
@@ -253,16 +259,15 @@ impl<D: Driver + 'static> Shell<D> {
                 None => return Poll::Ready(Ok(())),
             }
             let mut scratch = self.scratch.borrow_mut();
-            match reader.poll_read(cx, &mut scratch)? {
-                Poll::Ready((n, kernel)) => {
-                    let received = self.clock.now();
-                    let arrival = Arrival { received, kernel };
+            let mut stamped = self.stamped.borrow_mut();
+            match reader.poll_read(cx, &mut scratch, stamped.as_mut())? {
+                Poll::Ready((n, arrival)) => {
                     let bytes = scratch.get(..n).unwrap_or_default();
                     self.worker.borrow_mut().handle_bytes(arrival, conn, bytes);
                 }
                 Poll::Pending => return Poll::Pending,
             }
-            drop(scratch);
+            drop((scratch, stamped));
             self.pump();
         }
     }

@@ -56,6 +56,11 @@ pub struct LoadArgs {
     #[arg(long, value_name = "TIME", value_parser = positive_time)]
     pub timeout: Option<Duration>,
 
+    /// Time after the end for what is due and on its way; what is left then counts as lost or never
+    /// sent [default: 5s]
+    #[arg(long, value_name = "TIME", value_parser = positive_time)]
+    pub drain: Option<Duration>,
+
     /// Bound of connecting and logging in before the load begins [default: 5s]
     #[arg(long, value_name = "TIME", value_parser = positive_time)]
     pub connect_timeout: Option<Duration>,
@@ -92,6 +97,9 @@ impl LoadArgs {
         settings.warmup = self.warmup.unwrap_or_default();
         if let Some(timeout) = self.timeout {
             settings.timeout = timeout;
+        }
+        if let Some(drain) = self.drain {
+            settings.drain = drain;
         }
         if let Some(timeout) = self.connect_timeout {
             settings.connect_timeout = timeout;

@@ -8,6 +8,7 @@
 mod addresses;
 mod data;
 mod load;
+mod measure;
 mod operations;
 mod output;
 mod quantity;
@@ -19,6 +20,7 @@ mod usage;
 pub use addresses::Addresses;
 pub use data::{ContentArg, DataArgs, KeyRange};
 pub use load::{ArrivalsArg, LoadArgs, PipelineModeArg};
+pub use measure::{KernelStampsArg, MeasureArgs};
 pub use operations::{MixArg, OperationArgs, Ratio};
 pub use output::{ErrorLimit, OutputArgs};
 pub use session::run;
@@ -48,6 +50,10 @@ pub struct BenchArgs {
     #[command(flatten)]
     pub data: DataArgs,
 
+    /// How the client measures.
+    #[command(flatten)]
+    pub measure: MeasureArgs,
+
     /// Outputs.
     #[command(flatten)]
     pub output: OutputArgs,
@@ -63,6 +69,7 @@ impl BenchArgs {
         self.load.apply(&mut settings)?;
         self.operations.apply(&mut settings);
         self.data.apply(&mut settings);
+        self.measure.apply(&mut settings);
         settings.check()?;
         Ok(settings)
     }

@@ -27,6 +27,10 @@ pub struct OutputArgs {
     #[arg(long, value_name = "FILE")]
     pub hdr_log: Option<PathBuf>,
 
+    /// Write the result as one self-contained HTML page with charts to this file; - is stdout
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+
     /// Show no line each second
     #[arg(long, short)]
     pub quiet: bool,
@@ -56,8 +60,8 @@ pub(super) enum Destination {
 }
 
 impl OutputArgs {
-    /// The outputs asked for, in the order JSON, CSV, HDR log.
-    pub(super) fn destinations(&self) -> Result<[Option<Destination>; 3], UsageError> {
+    /// The outputs asked for, in the order JSON, CSV, HDR log, HTML.
+    pub(super) fn destinations(&self) -> Result<[Option<Destination>; 4], UsageError> {
         let destination = |path: &Option<PathBuf>| {
             path.clone().map(|path| {
                 if path.as_os_str() == "-" {
@@ -67,11 +71,11 @@ impl OutputArgs {
                 }
             })
         };
-        let all = [&self.json, &self.csv, &self.hdr_log].map(destination);
+        let all = [&self.json, &self.csv, &self.hdr_log, &self.html].map(destination);
         for (place, one) in all.iter().enumerate() {
             if one.is_some() && all.iter().skip(place + 1).any(|other| other == one) {
                 return Err(UsageError::new(
-                    "--json, --csv, --hdr-log",
+                    "--json, --csv, --hdr-log, --html",
                     "a different file for each",
                     match one {
                         Some(Destination::File(path)) => path.display().to_string(),

@@ -140,7 +140,7 @@ fn refusal(error: &RunError) -> Refusal {
         }
         RunError::LoginRefused { .. } => ExitStatus::LoginRefused,
         RunError::Stopped => ExitStatus::Interrupted,
-        RunError::Worker(_) => ExitStatus::Failed,
+        RunError::NoKernelStamps(_) | RunError::Worker(_) => ExitStatus::Failed,
     };
     Refusal::new(status, error)
 }

@@ -11,19 +11,19 @@ use super::UsageError;
 use super::output::{Destination, OutputArgs};
 use crate::engine::{Control, Observer};
 use crate::record::{Interval, Summary};
-use crate::report::{Csv, HdrLog, Head, Json, Live, Report, Text};
+use crate::report::{Csv, HdrLog, Head, Html, Json, Live, Report, Text};
 
 /// The opened files of the machine-readable outputs.
 #[derive(Debug)]
 pub(super) struct Opened {
-    /// In the order JSON, CSV, HDR log.
-    places: [Option<(Destination, Option<File>)>; 3],
+    /// In the order JSON, CSV, HDR log, HTML.
+    places: [Option<(Destination, Option<File>)>; 4],
 }
 
 impl Opened {
     /// Creates the files, so that a path that cannot be written is known before the run.
     pub(super) fn create(args: &OutputArgs) -> Result<Self, OpenError> {
-        let mut places = [None, None, None];
+        let mut places = [None, None, None, None];
         for (place, destination) in places.iter_mut().zip(args.destinations()?) {
             *place = match destination {
                 Some(Destination::File(path)) => {
@@ -81,7 +81,7 @@ impl<'a> Sinks<'a> {
             sinks: Vec::new(),
             control: control.clone(),
         };
-        let [json, csv, hdr_log] = opened.places;
+        let [json, csv, hdr_log, html] = opened.places;
         let mut stdout = Some(stdout);
         let mut writer =
             |place: Option<(Destination, Option<File>)>| -> Option<(String, Writer<'a>)> {
@@ -97,12 +97,15 @@ impl<'a> Sinks<'a> {
             sinks.push(name, Box::new(report));
         }
         if let Some((name, out)) = writer(csv) {
-            let open_loop = head.settings.load.is_open();
-            let report = Csv::new(BufWriter::new(out), head.classes(), open_loop);
+            let report = Csv::new(BufWriter::new(out), head);
             sinks.push(name, Box::new(report));
         }
         if let Some((name, out)) = writer(hdr_log) {
             let report = HdrLog::new(BufWriter::new(out), head.clone());
+            sinks.push(name, Box::new(report));
+        }
+        if let Some((name, out)) = writer(html) {
+            let report = Html::new(BufWriter::new(out), head.clone());
             sinks.push(name, Box::new(report));
         }
         sinks

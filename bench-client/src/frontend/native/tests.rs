@@ -74,7 +74,7 @@ fn every_option_of_the_load_arrives() {
     let settings = settings(
         "redis://h|--threads=2|--connections=8|--pipeline=16|--pipeline-mode=batch|--rate=2.5k|\
          --arrivals=poisson|--duration=3s|--requests=1M|--warmup=500ms|--timeout=250ms|\
-         --connect-timeout=2s|--keys=100-199|--key-prefix=k|--key-pattern=zipf(1.1)|\
+         --connect-timeout=2s|--drain=9s|--keys=100-199|--key-prefix=k|--key-pattern=zipf(1.1)|\
          --value-size=10-20|--seed=42|--mix=cycle|--ratio=0:1",
     )
     .unwrap();
@@ -95,6 +95,7 @@ fn every_option_of_the_load_arrives() {
     assert_eq!(settings.warmup, Duration::from_millis(500));
     assert_eq!(settings.timeout, Duration::from_millis(250));
     assert_eq!(settings.connect_timeout, Duration::from_secs(2));
+    assert_eq!(settings.drain, Duration::from_secs(9));
     assert_eq!((settings.keys.first, settings.keys.count.get()), (100, 100));
     assert_eq!(settings.keys.prefix, "k");
     assert_eq!(settings.keys.pattern, KeyPattern::Zipf { exponent: 1.1 });
@@ -238,7 +239,7 @@ fn single_values_are_refused_by_the_parser() {
 fn one_stdout_serves_one_output() {
     let clash = parse("redis://h|--json=-|--csv=-").unwrap();
     let error = clash.output.destinations().unwrap_err();
-    assert_eq!(error.option, "--json, --csv, --hdr-log");
+    assert_eq!(error.option, "--json, --csv, --hdr-log, --html");
     let clash = parse("redis://h|--json=a|--hdr-log=a").unwrap();
     assert!(clash.output.destinations().is_err());
     let fine = parse("redis://h|--json=a|--hdr-log=b|--csv=-").unwrap();

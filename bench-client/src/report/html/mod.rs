@@ -4,7 +4,8 @@
 //! * [`chart`]: curves with axes, as inline SVG;
 //! * [`axis`], [`tail`]: where values and percentiles lie;
 //! * [`deviation`]: errors with their tolerance bands;
-//! * [`units`]: numbers for people.
+//! * [`units`]: numbers for people;
+//! * [`Html`]: the page of a run.
 //!
 //! The lab builds its pages of the same pieces.
 
@@ -12,5 +13,9 @@ pub mod axis;
 pub mod chart;
 pub mod deviation;
 pub mod page;
+mod progress;
+mod result;
 pub mod tail;
 pub mod units;
+
+pub use self::result::Html;

@@ -119,9 +119,19 @@ pub fn scrolling(name: &str, inner: &Markup) -> Markup {
 /// Facts: terms and what they are.
 #[must_use]
 pub fn facts(facts: impl IntoIterator<Item = (impl AsRef<str>, Markup)>) -> Markup {
+    terms("facts", facts)
+}
+
+/// The few facts that are looked for first, in large letters.
+#[must_use]
+pub fn tiles(facts: impl IntoIterator<Item = (impl AsRef<str>, Markup)>) -> Markup {
+    terms("tiles", facts)
+}
+
+fn terms(class: &str, terms: impl IntoIterator<Item = (impl AsRef<str>, Markup)>) -> Markup {
     html! {
-        dl.facts {
-            @for (term, fact) in facts {
+        dl.(class) {
+            @for (term, fact) in terms {
                 div {
                     dt { (term.as_ref()) }
                     dd { (fact) }

@@ -55,6 +55,17 @@ impl Share {
         self.0 as f64 / 1_000.0
     }
 
+    /// Whether it is one of the percentiles that people name: p50, p75, p90, p95, p99, p99.5 …
+    #[must_use]
+    pub fn is_usual(self) -> bool {
+        let usual = |label: &str| matches!(label, "min" | "p50" | "p75" | "p90" | "p95" | "p99.5");
+        let label = self.label();
+        let nines = label
+            .strip_prefix("p99")
+            .map(|rest| rest.trim_start_matches('.'));
+        usual(&label) || nines.is_some_and(|rest| rest.chars().all(|digit| digit == '9'))
+    }
+
     /// `p50`, `p99.9`, `min`.
     #[must_use]
     pub fn label(self) -> String {
@@ -95,6 +106,21 @@ mod tests {
         ] {
             assert_eq!(Share(share).rank(samples), rank, "{share} of {samples}");
         }
+    }
+
+    #[test]
+    fn usual_percentiles_are_those_that_people_name() {
+        let usual: Vec<String> = Share::up_to(20_000)
+            .into_iter()
+            .filter(|share| share.is_usual())
+            .map(Share::label)
+            .collect();
+        assert_eq!(
+            usual,
+            [
+                "min", "p50", "p75", "p90", "p95", "p99", "p99.5", "p99.9", "p99.99"
+            ]
+        );
     }
 
     #[test]

@@ -26,6 +26,9 @@ pub(super) struct RunResult {
     lag: Option<Stats>,
     /// The part of the lag that is the client's own.
     lateness: Option<Stats>,
+    /// Read minus the kernel's receive stamp; null without such stamps.
+    read_delay: Option<Stats>,
+    kernel_stamps_astray: u64,
     bytes_out: u64,
     bytes_in: u64,
     bytes_out_per_second: f64,
@@ -50,6 +53,8 @@ struct Class {
     retries: u64,
     service: Stats,
     response: Option<Stats>,
+    /// Kernel's receive stamp minus send.
+    network: Option<Stats>,
     /// Service time of error replies.
     failed: Option<Stats>,
 }
@@ -125,6 +130,8 @@ impl RunResult {
                 .collect(),
             lag: open_loop.then(|| Stats::of(&tally.lag)),
             lateness: open_loop.then(|| Stats::of(&tally.lateness)),
+            read_delay: Stats::unless_empty(&tally.read_delay),
+            kernel_stamps_astray: tally.stamps_astray,
             bytes_out: tally.bytes_out,
             bytes_in: tally.bytes_in,
             bytes_out_per_second: rate(tally.bytes_out, elapsed),
@@ -163,7 +170,8 @@ impl Class {
             retries: class.retries,
             service: Stats::of(&class.service),
             response: open_loop.then(|| Stats::of(&class.response)),
-            failed: (!class.failed.is_empty()).then(|| Stats::of(&class.failed)),
+            network: Stats::unless_empty(&class.network),
+            failed: Stats::unless_empty(&class.failed),
         }
     }
 }
@@ -182,6 +190,10 @@ impl Counts {
 }
 
 impl Stats {
+    fn unless_empty(latency: &Latency) -> Option<Self> {
+        (!latency.is_empty()).then(|| Self::of(latency))
+    }
+
     fn of(latency: &Latency) -> Self {
         let some = !latency.is_empty();
         let [p50_ns, p90_ns, p99_ns, p999_ns, p9999_ns] =

@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 
 use crate::report::{Head, nanos};
 use crate::settings::{
-    Arrivals, ClassSpec, Content, KeyPattern, Load, MixOrder, PipelineMode, SizeDistribution,
+    Arrivals, ClassSpec, Content, KernelStamps, KeyPattern, Load, MixOrder, PipelineMode,
+    SizeDistribution,
 };
 
 #[derive(Serialize)]
@@ -21,6 +22,7 @@ pub(super) struct Settings<'a> {
     requests: Option<u64>,
     warmup_ns: u64,
     timeout_ns: u64,
+    kernel_stamps: &'static str,
     operations: Vec<Operation>,
     mix: &'static str,
     keys: Keys<'a>,
@@ -74,6 +76,11 @@ impl<'a> Settings<'a> {
             requests: settings.stop.requests,
             warmup_ns: nanos(settings.warmup),
             timeout_ns: nanos(settings.timeout),
+            kernel_stamps: match settings.kernel_stamps {
+                KernelStamps::Off => "off",
+                KernelStamps::Auto => "auto",
+                KernelStamps::On => "on",
+            },
             operations: classes
                 .map(|ClassSpec { name, weight, .. }| Operation { name, weight })
                 .collect(),

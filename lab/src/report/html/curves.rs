@@ -17,7 +17,7 @@ pub(super) fn percentiles(series: &Percentiles, id: &str) -> Option<Chart> {
         .iter()
         .map(|share| Place {
             at: x.place(share.one_in()),
-            in_table: IN_TABLE.contains(&share.label().as_str()),
+            in_table: share.is_usual(),
             label: share.label(),
         })
         .collect();
@@ -56,11 +56,6 @@ pub(super) fn percentiles(series: &Percentiles, id: &str) -> Option<Chart> {
         bands_are: "",
     })
 }
-
-/// The percentiles of the table.
-const IN_TABLE: [&str; 11] = [
-    "min", "p50", "p75", "p90", "p95", "p99", "p99.5", "p99.9", "p99.99", "p99.999", "p99.9999",
-];
 
 fn name(time: Time, open: bool) -> &'static str {
     match time {
@@ -101,7 +96,11 @@ pub(super) fn over_time(series: &Series, open: bool, id: &str) -> Option<Chart> 
         ("p50", Look::TruthOfFirst, Look::First),
     ];
     let mut curves = Vec::new();
+    let tells_p99 = over_time.tells_p99();
     for (kind, below, above) in kinds {
+        if kind == "p99" && !tells_p99 {
+            continue;
+        }
         let value = |point: &Point| match kind {
             "max" => point.max_ns,
             "p99" => point.p99_ns,
@@ -134,8 +133,13 @@ pub(super) fn over_time(series: &Series, open: bool, id: &str) -> Option<Chart> 
         title: "Latency over time".to_owned(),
         caption: format!(
             "The {which} of the requests that were due in each {}: wide and pale what the server's \
-             stamps say, thin what the client saw.",
-            units::round_time_of(over_time.interval_ns)
+             stamps say, thin what the client saw.{}",
+            units::round_time_of(over_time.interval_ns),
+            if tells_p99 {
+                ""
+            } else {
+                " An interval has too few requests for its p99."
+            }
         ),
         grid: places(over_time, &x),
         x,

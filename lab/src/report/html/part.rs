@@ -33,7 +33,7 @@ pub(super) fn section(part: &PartReport, tier: Tier, id: &str) -> Markup {
                     @for notice in &part.notices { li { (notice) } }
                 }
             }
-            (findings(&judgement.findings))
+            (findings(&judgement.findings, judgement.verdict))
             div.pair {
                 (chart(curves::percentiles(&part.series.percentiles, id)))
                 (chart(curves::over_time(&part.series, open, id)))
@@ -53,7 +53,7 @@ pub(super) fn section(part: &PartReport, tier: Tier, id: &str) -> Markup {
 }
 
 /// What does not hold, in full; what holds, by name.
-fn findings(all: &[Finding]) -> Markup {
+fn findings(all: &[Finding], whole: Verdict) -> Markup {
     let (good, bad): (Vec<_>, Vec<_>) = all
         .iter()
         .partition(|finding| finding.verdict == Verdict::Pass);
@@ -61,6 +61,12 @@ fn findings(all: &[Finding]) -> Markup {
     html! {
         section.panel {
             h3 { "Checks" }
+            @if whole == Verdict::Void {
+                p.checks {
+                    "Void: the machine was too noisy for the claim, and what is out of tolerance \
+                     says nothing."
+                }
+            }
             @if !bad.is_empty() {
                 ul.findings {
                     @for finding in bad {
