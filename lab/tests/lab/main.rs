@@ -14,5 +14,6 @@ mod real_runs;
 mod scenario_files;
 mod support;
 mod sweeps;
+mod tiers;
 mod timing_models;
 mod virtual_runs;
