@@ -13,6 +13,7 @@ use super::output::unless_closed;
 use crate::ExitStatus;
 use crate::explore::trial::{Depth, Outcome, Tally, trial};
 use crate::explore::{Seen, Settings, explore};
+use crate::runner::client::Own;
 
 /// Options of `kvlab explore`.
 #[derive(Args, Clone, Debug)]
@@ -96,7 +97,7 @@ fn check(
                 return ExitStatus::Usage;
             }
         };
-        match trial(&name_of(file), &text, Depth::Again, control) {
+        match trial(&Own, &name_of(file), &text, Depth::Again, control) {
             Outcome::Exact(tally) => all.add(&tally),
             Outcome::Stopped => {
                 let _ = writeln!(err, "interrupted");

@@ -26,6 +26,8 @@ use kvlab_timing::{Clock, Stamp};
 use shrink::Shrunk;
 use trial::{Broken, Depth, Outcome, Tally, trial};
 
+use crate::runner::client::{Client, Own};
+
 /// What to explore.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
@@ -71,8 +73,20 @@ pub fn explore(
     control: &Control,
     progress: &mut dyn FnMut(u64),
 ) -> Exploration {
+    explore_by(&Own, settings, control, progress)
+}
+
+/// The same with another client.
+#[must_use]
+pub fn explore_by(
+    client: &(dyn Client + Sync),
+    settings: &Settings,
+    control: &Control,
+    progress: &mut dyn FnMut(u64),
+) -> Exploration {
     let clock = Clock::real();
     let search = Search {
+        client,
         settings: *settings,
         clock,
         control,
@@ -102,11 +116,12 @@ pub fn explore(
 /// How often the results are looked at for the progress.
 const LOOK: Duration = Duration::from_millis(20);
 /// Scenarios between two words of progress.
-const TELL_EVERY: u64 = 1_000;
+const TELL_EVERY: u64 = 200;
 /// Of so many scenarios one is run again.
 const REPEAT_EVERY: u64 = 8;
 
 struct Search<'a> {
+    client: &'a (dyn Client + Sync),
     settings: Settings,
     clock: Clock,
     control: &'a Control,
@@ -143,7 +158,8 @@ impl Search<'_> {
             } else {
                 Depth::Once
             };
-            let outcome = trial(&name(self.settings.seed, place), &text, depth, self.control);
+            let name = name(self.settings.seed, place);
+            let outcome = trial(self.client, &name, &text, depth, self.control);
             if matches!(outcome, Outcome::Broken(_)) {
                 self.limit.fetch_min(place, Ordering::Relaxed);
             }
@@ -156,10 +172,18 @@ impl Search<'_> {
         self.results.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn finish(self) -> Exploration {
+    fn failed(&self, place: u64, broken: Broken) -> Failure {
+        let plan = draw::scenario(self.settings.seed, place);
+        Failure {
+            place,
+            keys: plan.keys(),
+            shrunk: shrink::shrink(self.client, plan, broken, self.control),
+        }
+    }
+
+    fn finish(&self) -> Exploration {
         let seed = self.settings.seed;
-        let results = self.results.into_inner();
-        let mut results = results.unwrap_or_else(PoisonError::into_inner);
+        let mut results = std::mem::take(&mut *self.results());
         let failure = match results.beyond.remove(&results.held) {
             Some(Outcome::Broken(broken)) => Some((results.held, broken)),
             _ => None,
@@ -168,18 +192,9 @@ impl Search<'_> {
             seed,
             held: results.held,
             tally: results.tally,
-            failure: failure.map(|(place, broken)| failed(seed, place, broken, self.control)),
+            failure: failure.map(|(place, broken)| self.failed(place, broken)),
             interrupted: self.control.is_stopped(),
         }
-    }
-}
-
-fn failed(seed: u64, place: u64, broken: Broken, control: &Control) -> Failure {
-    let plan = draw::scenario(seed, place);
-    Failure {
-        place,
-        keys: plan.keys(),
-        shrunk: shrink::shrink(plan, broken, control),
     }
 }
 

@@ -7,6 +7,7 @@ use kvlab_bench_client::Control;
 
 use super::plan::Plan;
 use super::trial::{Broken, Depth, Outcome, trial};
+use crate::runner::client::Client;
 
 /// A scenario that fails, made small.
 #[derive(Clone, Debug)]
@@ -19,9 +20,9 @@ pub struct Shrunk {
     pub tried: u32,
 }
 
-/// Shrinks `plan`, which failed by `broken`. Ends early when `control` stops it.
+/// Shrinks `plan`, which failed with this client by `broken`. Ends early when `control` stops it.
 #[must_use]
-pub fn shrink(plan: Plan, broken: Broken, control: &Control) -> Shrunk {
+pub fn shrink(client: &dyn Client, plan: Plan, broken: Broken, control: &Control) -> Shrunk {
     let mut shrunk = Shrunk {
         plan,
         broken,
@@ -32,7 +33,7 @@ pub fn shrink(plan: Plan, broken: Broken, control: &Control) -> Shrunk {
         "repeat" | "workers" => Depth::Again,
         _ => Depth::Once,
     };
-    let attempt = |plan: &Plan| trial("shrunk", &plan.to_string(), depth, control);
+    let attempt = |plan: &Plan| trial(client, "shrunk", &plan.to_string(), depth, control);
     shrink_by(&mut shrunk, &attempt);
     shrunk
 }

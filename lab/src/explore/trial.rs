@@ -12,7 +12,7 @@ use kvlab_bench_client::settings::Target;
 use super::invariants;
 use crate::check::{Judgement, judge};
 use crate::report::{PartReport, Report, json};
-use crate::runner::client::Own;
+use crate::runner::client::Client;
 use crate::runner::{Evidence, PartError, Tier, virtual_time};
 use crate::scenario::{Part, Scenario};
 use crate::truth::digest::{Fnv1a, of_pairs};
@@ -93,17 +93,28 @@ pub enum Depth {
     Again,
 }
 
-/// Runs every client of a scenario, given as the text of its file.
+/// Runs every client of a scenario, given as the text of its file, with this load generator.
 #[must_use]
-pub fn trial(name: &str, text: &str, depth: Depth, control: &Control) -> Outcome {
+pub fn trial(
+    client: &dyn Client,
+    name: &str,
+    text: &str,
+    depth: Depth,
+    control: &Control,
+) -> Outcome {
     let caught = caught(|| {
         let scenario = match Scenario::parse(name, text) {
             Ok(scenario) => scenario,
             Err(error) => return Outcome::Broken(Broken::new("refused", error, "")),
         };
+        let bench = Bench {
+            client,
+            scenario: &scenario,
+            control,
+        };
         let mut tally = Tally::default();
         for part in &scenario.parts {
-            match run_part(&scenario, part, depth, control) {
+            match bench.run_part(part, depth) {
                 Ok(seen) => tally.add(&seen),
                 Err(Ended::Stopped) => return Outcome::Stopped,
                 Err(Ended::Broken(broken)) => return Outcome::Broken(broken),
@@ -129,60 +140,84 @@ impl Broken {
     }
 }
 
-fn run_part(
-    scenario: &Scenario,
-    part: &Part,
-    depth: Depth,
-    control: &Control,
-) -> Result<Tally, Ended> {
-    let broken = |what, text: String| Ended::Broken(Broken::new(what, text, &part.name));
-    let (evidence, judgement) = run(scenario, part, control)?;
-    if let Some(finding) = first_broken(&judgement)
-        && !(rests_on_chance(finding, &evidence) && holds_by_chance(scenario, finding, control)?)
-    {
-        let mut text = finding.text.clone();
-        for example in &finding.examples {
-            text += &format!("\n  {example}");
-        }
-        return Err(broken(finding.name, text));
-    }
-    if let Some((name, text)) = invariants::broken(&evidence) {
-        return Err(broken(name, text));
-    }
-    let mut tally = seen(&evidence, &judgement);
-    if depth == Depth::Again {
-        let first = Printed::new(scenario, part, &evidence, judgement);
-        let (evidence, judgement) = run(scenario, part, control)?;
-        first
-            .compare(&Printed::new(scenario, part, &evidence, judgement))
-            .map_err(|text| broken("repeat", text))?;
-        let mut other = scenario.clone();
-        let workers = &mut other.server.config.workers;
-        *workers = if *workers == 1 { 3 } else { 1 };
-        let workers = *workers;
-        let (evidence, _) = run(&other, part, control)?;
-        if of_pairs(&evidence.joined.pairs) != first.hash {
-            let text = format!("with {workers} server threads the rows are others");
-            return Err(broken("workers", text));
-        }
-        tally.repeated = 1;
-    }
-    Ok(tally)
+/// What a scenario is run with.
+#[derive(Clone, Copy)]
+struct Bench<'a> {
+    client: &'a dyn Client,
+    scenario: &'a Scenario,
+    control: &'a Control,
 }
 
-fn run(
-    scenario: &Scenario,
-    part: &Part,
-    control: &Control,
-) -> Result<(Evidence, Judgement), Ended> {
-    let (config, settings) = (scenario.server_for(part), part.settings.clone());
-    match virtual_time::run_by(&Own, config, settings, scenario.network_ns, control) {
-        Ok(evidence) => {
-            let judgement = judge(&evidence, &part.expect, None);
-            Ok((evidence, judgement))
+impl Bench<'_> {
+    fn run_part(&self, part: &Part, depth: Depth) -> Result<Tally, Ended> {
+        let broken = |what, text: String| Ended::Broken(Broken::new(what, text, &part.name));
+        let (evidence, judgement) = self.run(part)?;
+        if let Some(finding) = first_broken(&judgement)
+            && !(rests_on_chance(finding, &evidence) && self.holds_by_chance(finding)?)
+        {
+            let mut text = finding.text.clone();
+            for example in &finding.examples {
+                text += &format!("\n  {example}");
+            }
+            return Err(broken(finding.name, text));
         }
-        Err(PartError::Stopped) => Err(Ended::Stopped),
-        Err(error) => Err(Ended::Broken(Broken::new("no result", error, &part.name))),
+        if let Some((name, text)) = invariants::broken(&evidence) {
+            return Err(broken(name, text));
+        }
+        let mut tally = seen(&evidence, &judgement);
+        if depth == Depth::Again {
+            let first = Printed::new(self.scenario, part, &evidence, judgement);
+            let (evidence, judgement) = self.run(part)?;
+            first
+                .compare(&Printed::new(self.scenario, part, &evidence, judgement))
+                .map_err(|text| broken("repeat", text))?;
+            let mut other = self.scenario.clone();
+            let workers = &mut other.server.config.workers;
+            *workers = if *workers == 1 { 3 } else { 1 };
+            let workers = *workers;
+            let (evidence, _) = self.with(&other).run(part)?;
+            if of_pairs(&evidence.joined.pairs) != first.hash {
+                let text = format!("with {workers} server threads the rows are others");
+                return Err(broken("workers", text));
+            }
+            tally.repeated = 1;
+        }
+        Ok(tally)
+    }
+
+    fn run(&self, part: &Part) -> Result<(Evidence, Judgement), Ended> {
+        let (config, settings) = (self.scenario.server_for(part), part.settings.clone());
+        let leg_ns = self.scenario.network_ns;
+        match virtual_time::run_by(self.client, config, settings, leg_ns, self.control) {
+            Ok(evidence) => {
+                let judgement = judge(&evidence, &part.expect, None);
+                Ok((evidence, judgement))
+            }
+            Err(PartError::Stopped) => Err(Ended::Stopped),
+            Err(error) => Err(Ended::Broken(Broken::new("no result", error, &part.name))),
+        }
+    }
+
+    /// Whether a finding that rests on chance holds with other seeds: what is wrong by chance is
+    /// wrong with one seed, and what is wrong is wrong with all.
+    fn holds_by_chance(&self, finding: &Finding) -> Result<bool, Ended> {
+        for seed in OTHER_SEEDS {
+            let mut other = self.scenario.clone();
+            other.set_seed(seed);
+            for part in &other.parts {
+                let (_, judgement) = self.with(&other).run(part)?;
+                let again = |found: &&Finding| found.name == finding.name;
+                let found = judgement.findings.iter().find(again);
+                if found.is_none_or(|found| found.verdict == Verdict::Pass) {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    }
+
+    fn with<'a>(&'a self, scenario: &'a Scenario) -> Bench<'a> {
+        Bench { scenario, ..*self }
     }
 }
 
@@ -202,28 +237,6 @@ fn rests_on_chance(finding: &Finding, evidence: &Evidence) -> bool {
         }
     );
     finding.name == "law" || (finding.name == "due" && poisson)
-}
-
-/// Whether a finding that rests on chance holds with other seeds: what is wrong by chance is wrong
-/// with one seed, and what is wrong is wrong with all.
-fn holds_by_chance(
-    scenario: &Scenario,
-    finding: &Finding,
-    control: &Control,
-) -> Result<bool, Ended> {
-    for seed in OTHER_SEEDS {
-        let mut other = scenario.clone();
-        other.set_seed(seed);
-        for part in &other.parts {
-            let (_, judgement) = run(&other, part, control)?;
-            let again = |found: &&Finding| found.name == finding.name;
-            let found = judgement.findings.iter().find(again);
-            if found.is_none_or(|found| found.verdict == Verdict::Pass) {
-                return Ok(true);
-            }
-        }
-    }
-    Ok(false)
 }
 
 const OTHER_SEEDS: [u64; 2] = [0x5EED_0001, 0x5EED_0002];
@@ -315,9 +328,10 @@ fn caught<T>(trial: impl FnOnce() -> T) -> Result<T, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::runner::client::Own;
 
     fn trial_of(text: &str) -> Outcome {
-        trial("test", text, Depth::Again, &Control::new())
+        trial(&Own, "test", text, Depth::Again, &Control::new())
     }
 
     #[test]
@@ -368,6 +382,9 @@ mod tests {
         let control = Control::new();
         control.stop();
         let text = "[[client]]\ntarget = 'redis'\nrequests = 100000\n";
-        assert_eq!(trial("test", text, Depth::Once, &control), Outcome::Stopped);
+        assert_eq!(
+            trial(&Own, "test", text, Depth::Once, &control),
+            Outcome::Stopped
+        );
     }
 }
