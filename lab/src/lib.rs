@@ -7,6 +7,7 @@ pub mod cli;
 pub mod compare;
 pub mod environment;
 mod exit;
+pub mod explore;
 pub mod grade;
 pub mod merge;
 pub mod noise;
