@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
 use std::str::FromStr;
 
-use crate::latency::{Cut, Freeze, Freezes, LatencyRules};
+use crate::latency::{Cut, Freeze, Freezes, LatencyRules, Queue};
 
 /// The settings of a server. [`ServerConfig::default`] is a server without delay on free ports of
 /// the loopback address.
@@ -24,6 +24,8 @@ pub struct ServerConfig {
     pub seed: u64,
     /// How late replies are meant to be.
     pub latency: LatencyRules,
+    /// The queue that reads and writes pass before their delay.
+    pub queue: Option<Queue>,
     /// The freezes; they add up.
     pub freezes: Vec<Freeze>,
     /// The moments at which connections are ended.
@@ -48,6 +50,7 @@ impl Default for ServerConfig {
             workers: 1,
             seed: 0,
             latency: LatencyRules::default(),
+            queue: None,
             freezes: Vec::new(),
             cuts: Vec::new(),
             record_rows: false,
@@ -62,12 +65,13 @@ impl ServerConfig {
     /// More workers are refused.
     pub const MAX_WORKERS: usize = 256;
 
-    /// The same server without anything that delays or ends: no latency, no freezes, no
-    /// cuts.
+    /// The same server without anything that delays or ends: no latency, no queue, no
+    /// freezes, no cuts.
     #[must_use]
     pub fn without_delays(self) -> Self {
         Self {
             latency: LatencyRules::default(),
+            queue: None,
             freezes: Vec::new(),
             cuts: Vec::new(),
             ..self

@@ -1,8 +1,8 @@
 //! What all workers of a server share: settings, data, the register of clients, mail.
 
 use std::net::SocketAddr;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Mutex, OnceLock};
 
 use kvlab_timing::Stamp;
 use kvlab_timing::wall::WallClock;
@@ -11,6 +11,7 @@ use crate::clients::Clients;
 use crate::config::ServerConfig;
 use crate::dialect::{aerospike, redis};
 use crate::event::PostOffice;
+use crate::latency::Station;
 use crate::store::Gate;
 
 /// What all workers of a server share.
@@ -20,6 +21,8 @@ pub struct Shared {
     pub config: ServerConfig,
     /// When it started; freezes count from here.
     pub started: Stamp,
+    /// The queue that reads and writes pass, if there is one.
+    pub(crate) station: Option<Mutex<Station>>,
     /// Makes commands over several keys atomic.
     pub gate: Gate,
     /// The connected clients.
@@ -54,6 +57,7 @@ impl Shared {
     pub fn new(config: ServerConfig, started: Stamp, wall: WallClock, post: PostOffice) -> Self {
         Self {
             started,
+            station: config.queue.as_ref().map(Station::new).map(Mutex::new),
             gate: Gate::new(config.workers),
             clients: Clients::default(),
             post,

@@ -10,6 +10,7 @@ pub mod cuts;
 pub mod digest;
 pub mod exact;
 pub mod join;
+pub mod line;
 pub mod schedule;
 pub mod timing;
 

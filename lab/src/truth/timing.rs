@@ -5,7 +5,7 @@
 //!           RESP:      read
 //!           Aerospike: the later of read and the end of the write of the reply before
 //! due   = the end of the freeze it falls into, if any, of
-//!           the later of start + wanted and the due moment before it on the connection
+//!           the later of start + what it waits and takes in the queue + wanted and the due moment before it on the connection
 //! ```
 //!
 //! The lab checks every pair of rows against it, and the order of the stamps against causality:
@@ -14,13 +14,15 @@
 use std::collections::BTreeMap;
 
 use kvlab_bench_client::record::STAMP_TOLERANCE_NS;
-use kvlab_mock_server::exchange::Protocol;
+use kvlab_mock_server::exchange::{Class, Protocol};
 use kvlab_mock_server::latency::Freeze;
+use kvlab_mock_server::stamp::FaultKind;
 use kvlab_timing::Stamp;
 
 use super::Pair;
 use super::cuts::Cuts;
 use super::join::Key;
+use super::line::{Line, LineRule};
 
 /// The freezes of a server as moments of the clock.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -146,6 +148,8 @@ pub enum Fault {
     Start,
     /// Due at another moment than the rule gives.
     Due,
+    /// Waited in the queue for longer or shorter than the rule gives, or refused without reason.
+    Queue,
     /// Answered after the cut of its connection, or cut without one.
     Cut,
     /// Rows of one connection with different numbers, or of different ones with the same.
@@ -175,6 +179,7 @@ impl Fault {
             Self::ReadBeforeSent => "read by the server before it was sent",
             Self::Start => "started at another moment than the rule gives",
             Self::Due => "due at another moment than the rule gives",
+            Self::Queue => "did not pass the queue as the rule gives",
             Self::Cut => "answered after its connection was cut, or cut without a reason",
             Self::Connection => "number of its connection is not its connection's alone",
             Self::WrittenEarly => "written before it was due",
@@ -192,6 +197,8 @@ impl Fault {
 pub struct Rule {
     /// The server's freezes.
     pub freezes: Freezes,
+    /// Its queue.
+    pub line: Option<LineRule>,
     /// The moments at which it was to end connections.
     pub cuts: Cuts,
     /// Whether the load was an open loop.
@@ -234,7 +241,44 @@ pub fn faults(pairs: &[Pair], rule: &Rule) -> Vec<(Key, Fault)> {
         last_due = last_due.max(pair.server.due.as_nanos());
         before = Some(pair);
     }
+    check_line(pairs, rule, &mut |key| found.push((key, Fault::Queue)));
     found
+}
+
+/// Sends the requests through a station of the lab's own, in the order in which they came to that of
+/// the server. Each has to be there, and to wait as long as it did.
+fn check_line(pairs: &[Pair], rule: &Rule, report: &mut impl FnMut(Key)) {
+    let passes = |pair: &&Pair| {
+        let server = &pair.server;
+        rule.line.is_some() && server.started && server.class != Class::Admin
+    };
+    let (mut passing, outside): (Vec<&Pair>, Vec<&Pair>) = pairs.iter().partition(passes);
+    for pair in outside {
+        let server = &pair.server;
+        let asked = (server.queue_place, server.wait_ns, server.service_ns);
+        if asked != (None, 0, 0) || server.fault == FaultKind::Refused {
+            report(pair.key());
+        }
+    }
+    passing.sort_by_key(|pair| pair.server.queue_place);
+    let mut line = rule.line.map(Line::new);
+    for (place, pair) in (0_u64..).zip(passing) {
+        let server = &pair.server;
+        let start = server.start.as_nanos();
+        let begin = line
+            .as_mut()
+            .and_then(|line| line.pass(start, server.service_ns));
+        let holds = match begin {
+            Some(begin) => server.fault != FaultKind::Refused && server.wait_ns == begin - start,
+            None => {
+                let asked = (server.wait_ns, server.service_ns, server.wanted_ns);
+                server.fault == FaultKind::Refused && asked == (0, 0, 0)
+            }
+        };
+        if !holds || server.queue_place != Some(place) {
+            report(pair.key());
+        }
+    }
 }
 
 fn check_client(pair: &Pair, rule: &Rule, report: &mut impl FnMut(Fault)) {
@@ -284,7 +328,8 @@ fn check_moments(
     if start != leave(earliest.as_nanos()) {
         report(Fault::Start);
     }
-    let due = start.saturating_add(server.wanted_ns).max(last_due);
+    let ready = start + server.wait_ns + server.service_ns + server.wanted_ns;
+    let due = ready.max(last_due);
     if server.due.as_nanos() != leave(due) {
         report(Fault::Due);
     }

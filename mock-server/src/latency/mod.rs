@@ -1,5 +1,5 @@
-//! How late a reply is meant to be: latency rules and the laws they draw from, freezes, and cuts of
-//! connections.
+//! How late a reply is meant to be: latency rules and the laws they draw from, the queue before
+//! them, freezes, and cuts of connections.
 
 mod cut;
 mod distribution;
@@ -8,6 +8,7 @@ mod gauss;
 mod law;
 mod occasions;
 mod pattern;
+mod queue;
 mod rules;
 mod selector;
 mod text;
@@ -18,6 +19,8 @@ pub use freeze::{Freeze, Freezes};
 pub use law::{Exponential, LawError, Lognormal, Mixture, Normal, Pareto, Uniform};
 pub use occasions::Occasions;
 pub use pattern::KeyPattern;
+pub use queue::Queue;
+pub(crate) use queue::{Passage, Station};
 pub use rules::{LatencyRules, Rule, TooManyRules};
 pub use selector::{Selector, What};
 pub use text::{ParseError, Problem};

@@ -128,6 +128,12 @@ pub enum Problem {
     /// Something that is to happen once and again and again.
     #[error("'at' is for something that happens once; expected it without 'every' and 'first'")]
     AtAndEvery,
+    /// Too few or too many servers of a queue.
+    #[error("{found} servers; expected 1 to {}", super::Queue::MAX_SERVERS)]
+    Servers {
+        /// How many.
+        found: String,
+    },
     /// A freeze that never ends.
     #[error("a freeze of {length} every {every}; expected 'for' to be above 0 and below 'every'")]
     EndlessFreeze {
@@ -299,11 +305,20 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Splits `inside`, which begins at byte `at` of the whole text, at its commas.
+/// Splits `inside`, which begins at byte `at` of the whole text, at its commas outside of parentheses.
 pub(super) fn arguments_of(inside: &str, at: usize) -> Vec<Argument<'_>> {
     let mut arguments = Vec::new();
     let mut piece_at = at;
-    for piece in inside.split(',') {
+    let mut depth = 0_usize;
+    let pieces = inside.split(|c| {
+        match c {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        c == ',' && depth == 0
+    });
+    for piece in pieces {
         let trimmed = |text: &str, at: usize| at + (text.len() - text.trim_start().len());
         let (name, value, value_at) = match piece.split_once('=') {
             Some((name, value)) => (Some(name.trim()), value, piece_at + name.len() + 1),
@@ -410,6 +425,18 @@ impl<'a> Values<'a> {
             ParseError::new(self.text, at, Problem::WholeNumber { found })
         };
         count.ok_or_else(wrong).map(Some)
+    }
+
+    /// A whole number.
+    pub(super) fn count(&self, name: &'static str) -> Result<u64, ParseError> {
+        self.optional_count(name)?
+            .ok_or_else(|| self.error(Problem::Missing { name }))
+    }
+
+    /// The text of a value and its place.
+    pub(super) fn text(&self, name: &'static str) -> Result<(&'a str, usize), ParseError> {
+        self.find(name)
+            .ok_or_else(|| self.error(Problem::Missing { name }))
     }
 
     fn optional_number(&self, name: &str) -> Result<Option<f64>, ParseError> {
