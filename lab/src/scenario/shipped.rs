@@ -40,7 +40,7 @@ macro_rules! files {
     };
 }
 
-const FILES: [(&str, &str); 13] = files![
+const FILES: [(&str, &str); 14] = files![
     "faults",
     "fixed-hash",
     "freeze",
@@ -50,6 +50,7 @@ const FILES: [(&str, &str); 13] = files![
     "injection",
     "long-freeze",
     "matrix",
+    "queue",
     "quickstart",
     "repeat",
     "smoke",
