@@ -12,6 +12,7 @@ mod explore;
 mod planted;
 mod real_runs;
 mod scenario_files;
+mod schemas;
 mod support;
 mod sweeps;
 mod timing_models;
