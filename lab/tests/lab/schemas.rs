@@ -82,7 +82,12 @@ fn results_of_the_load_generator_are_as_their_schema_says() {
         &["--rate", "2000", "--arrivals", "poisson"],
         &["--key-pattern", "zipf(0.9)", "--value-size", "10-20"],
         &["--key-pattern", "gaussian", "--value-size", "10:3,20:1"],
-        &["--key-pattern", "hot", "--value-size", "lognormal(median=100,sigma=1)"],
+        &[
+            "--key-pattern",
+            "hot",
+            "--value-size",
+            "lognormal(median=100,sigma=1)",
+        ],
         &["--key-pattern", "parallel"],
     ];
     for shape in shapes {

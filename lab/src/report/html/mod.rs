@@ -9,11 +9,14 @@ mod tables;
 use kvlab_bench_client::report::html::page::{Tone, badge, facts, page};
 use maud::{Markup, html};
 
-use super::Report;
+use super::{PartReport, Report};
 use super::text::time;
 use crate::noise::Machine;
 use crate::runner::Tier;
 use crate::verdict::Verdict;
+
+/// Clients of a page up to which all are shown in full; of more, those that passed are folded away.
+const MOST_UNFOLDED: usize = 8;
 
 /// The page of several scenarios.
 #[must_use]
@@ -42,7 +45,7 @@ pub fn render(reports: &[Report]) -> String {
                 (overview(reports))
             }
             @for (place, report) in reports.iter().enumerate() {
-                (scenario(report, place, reports.len() > 1))
+                (scenario(report, place, reports))
             }
         }
         footer {
@@ -93,9 +96,13 @@ fn part_id(scenario: usize, part: usize) -> String {
     format!("s{}-c{}", scenario + 1, part + 1)
 }
 
-fn scenario(report: &Report, place: usize, titled: bool) -> Markup {
+fn scenario(report: &Report, place: usize, all: &[Report]) -> Markup {
+    let parts: usize = all.iter().map(|report| report.parts.len()).sum();
+    let folds = |part: &PartReport| {
+        parts > MOST_UNFOLDED && part.judgement.verdict == Verdict::Pass
+    };
     html! {
-        @if titled {
+        @if all.len() > 1 {
             div.title {
                 h2 { (report.name) }
                 (verdict(report.verdict))
@@ -109,7 +116,7 @@ fn scenario(report: &Report, place: usize, titled: bool) -> Markup {
             (server(report))
         }
         @for (number, part) in report.parts.iter().enumerate() {
-            (part::section(part, report.tier, &part_id(place, number)))
+            (part::section(part, report.tier, &part_id(place, number), folds(part)))
         }
         @if let Some(machine) = &report.machine {
             section.panel {
