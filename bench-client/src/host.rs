@@ -8,6 +8,8 @@ use std::thread::available_parallelism;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde::Serialize;
 
+use crate::settings::{Polling, Settings};
+
 /// What is known of the machine. Facts that cannot be read are left out.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Host {
@@ -40,15 +42,25 @@ impl Host {
         }
     }
 
-    /// What may spoil the numbers of a client with this many threads on this machine.
+    /// What may spoil the numbers of a client with these settings on this machine.
     #[must_use]
     #[expect(
         clippy::cast_precision_loss,
         reason = "a machine has far fewer cores than 2^52"
     )]
-    pub fn warnings(&self, threads: u32) -> Vec<String> {
+    pub fn warnings(&self, settings: &Settings) -> Vec<String> {
         let mut warnings = Vec::new();
-        if usize::try_from(threads).is_ok_and(|threads| threads > self.cores) {
+        let threads = settings.threads.get();
+        let more_than = |cores: usize| usize::try_from(threads).is_ok_and(|n| n > cores);
+        if settings.polling == Polling::Spin && more_than(self.cores.saturating_sub(1)) {
+            warnings.push(format!(
+                "{threads} spinning {} leave no core of {} to anything else: they take the \
+                 processor from whatever they measure on this machine",
+                if threads == 1 { "thread" } else { "threads" },
+                self.cores
+            ));
+        }
+        if more_than(self.cores) {
             warnings.push(format!(
                 "{threads} threads share {} cores: they measure each other's waits",
                 self.cores
@@ -107,6 +119,30 @@ fn processor() -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::settings::{RedisTarget, Target};
+
+    fn settings(threads: u32) -> Settings {
+        let address = ([127, 0, 0, 1], 1).into();
+        let mut settings = Settings::new(Target::Redis(RedisTarget::new(address, 1, 1)));
+        settings.threads = threads.try_into().unwrap();
+        settings
+    }
+
+    #[test]
+    fn spinning_needs_a_core_beside_the_threads() {
+        let host = Host {
+            cores: 3,
+            ..Host::default()
+        };
+        for (threads, warnings) in [(1, 0), (2, 0), (3, 1), (4, 2)] {
+            let mut settings = settings(threads);
+            settings.polling = Polling::Spin;
+            assert_eq!(host.warnings(&settings).len(), warnings, "{threads}");
+            settings.polling = Polling::Sleep;
+            let asleep = usize::from(threads > 3);
+            assert_eq!(host.warnings(&settings).len(), asleep, "{threads}");
+        }
+    }
 
     #[test]
     fn a_quiet_machine_gives_no_warning() {
@@ -117,7 +153,7 @@ mod tests {
             load_1_minute: Some(2.0),
             ..Host::default()
         };
-        assert_eq!(host.warnings(2), Vec::<String>::new());
+        assert_eq!(host.warnings(&settings(2)), Vec::<String>::new());
     }
 
     #[test]
@@ -129,7 +165,7 @@ mod tests {
             load_1_minute: Some(2.5),
             ..Host::default()
         };
-        let warnings = host.warnings(3);
+        let warnings = host.warnings(&settings(3));
         assert_eq!(warnings.len(), 4);
         for (warning, word) in warnings
             .iter()

@@ -288,6 +288,46 @@ fn errors_above_the_limit_end_with_6() {
 }
 
 #[test]
+fn a_start_in_the_past_or_the_far_future_is_a_usage_error() {
+    for (moment, words) in [
+        ("2024-01-01T00:00:00Z", "ago"),
+        ("1700000000", "ago"),
+        ("2500-01-01T00:00:00Z", "ahead"),
+        ("+25h", "ahead"),
+    ] {
+        let output = output("redis://127.0.0.1:1", &["--start-at", moment]);
+        assert_eq!(status(&output), 2, "{moment}");
+        let message = text(&output.stderr);
+        assert!(
+            message.contains("--start-at: expected a moment"),
+            "{message}"
+        );
+        assert!(message.contains(words), "{message}");
+    }
+}
+
+#[test]
+fn the_result_says_when_the_load_began() {
+    let server = ok();
+    let options = [
+        "--requests=10",
+        "--connections=1",
+        "--json=-",
+        "--start-at=+300ms",
+    ];
+    let output = output(&server.url(), &options);
+    assert_eq!(status(&output), 0, "{}", text(&output.stderr));
+    assert!(text(&output.stderr).starts_with("the load begins at 2"));
+    let value: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let wanted = value["settings"]["start_at_unix_ns"].as_u64().unwrap();
+    let began = value["result"]["load_started_unix_ns"].as_u64().unwrap();
+    // Three conversions of the calendar, each known to well under a microsecond.
+    assert!(wanted.abs_diff(began) < 10_000, "{wanted} {began}");
+    let intervals = value["intervals"].as_array().unwrap();
+    assert_eq!(intervals.last().unwrap()["phase"], "measured");
+}
+
+#[test]
 fn usage_errors_end_with_2_before_anything_is_sent() {
     let server = ok();
     for options in [

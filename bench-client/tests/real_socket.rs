@@ -13,11 +13,11 @@ use std::time::Duration;
 use kvlab_bench_client::engine::Silent;
 use kvlab_bench_client::record::{Interval, Notice, Outcome, Phase, RowKind, STAMP_TOLERANCE_NS};
 use kvlab_bench_client::settings::{
-    Arrivals, Content, KernelStamps, Load, Pipeline, PipelineMode, RedisTarget, SizeDistribution,
-    Stop, Target, ValueSettings,
+    Arrivals, Content, KernelStamps, Load, Pipeline, PipelineMode, Polling, RedisTarget,
+    SizeDistribution, Stop, Target, ValueSettings,
 };
 use kvlab_bench_client::{Control, Observer, RunError, Settings, run};
-use kvlab_timing::Rate;
+use kvlab_timing::{Clock, Rate, WallClock};
 
 /// Answers each request with what `answer` says, until the other side closes; `None` closes.
 fn responder(answer: fn(u64) -> Option<&'static [u8]>) -> SocketAddr {
@@ -269,6 +269,113 @@ fn intervals_add_up_to_the_summary() {
         .filter(|(_, phase, _)| *phase == Phase::Measured)
         .count();
     assert_eq!(measured, 6);
+}
+
+#[derive(Default)]
+struct Health(Vec<Interval>);
+
+impl Observer for Health {
+    fn interval(&mut self, interval: &Interval) {
+        self.0.push(interval.clone());
+    }
+}
+
+#[test]
+fn each_interval_says_how_the_client_was() {
+    for polling in [Polling::Sleep, Polling::Spin] {
+        let mut settings = settings(responder(ok), 4, 0);
+        settings.threads = NonZeroU32::new(2).unwrap();
+        settings.polling = polling;
+        settings.interval = Duration::from_millis(100);
+        settings.stop = Stop {
+            duration: Some(Duration::from_millis(300)),
+            requests: None,
+        };
+        settings.load = Load::Open {
+            rate: Rate::per_second(1000).unwrap(),
+            arrivals: Arrivals::Uniform,
+        };
+        let mut health = Health::default();
+        let result = run(&settings, &Control::new(), &mut health).unwrap();
+        let tally = &result.summary.tally;
+        assert_eq!(tally.outcomes().hits, 300);
+        // A request takes at least one turn for its send or its reply; both may share it.
+        assert!(tally.turns.count() > 0);
+        let measured = health.0.iter().filter(|i| i.phase == Phase::Measured);
+        let mut turns = 0;
+        for interval in measured {
+            turns += interval.tally.turns.count();
+            assert_eq!(interval.threads.len(), 2, "{polling:?}");
+            for thread in &interval.threads {
+                assert!(thread.spun_share <= thread.cpu_share, "{thread:?}");
+                assert!(thread.cpu_share > 0.0, "{thread:?}");
+            }
+        }
+        assert!(turns <= tally.turns.count());
+        for thread in &result.summary.threads {
+            assert!(thread.spun.unwrap() <= thread.cpu.unwrap());
+        }
+    }
+}
+
+#[test]
+fn the_load_begins_at_the_moment_asked_for() {
+    let clock = Clock::real();
+    let wall = WallClock::real(clock);
+    let wanted = clock.now() + Duration::from_millis(150);
+    for load in [
+        Load::Closed,
+        Load::Open {
+            rate: Rate::per_second(1000).unwrap(),
+            arrivals: Arrivals::Uniform,
+        },
+    ] {
+        let wanted = wanted.max(clock.now() + Duration::from_millis(150));
+        let mut settings = settings(responder(ok), 2, 50);
+        settings.load = load;
+        settings.warmup = Duration::from_millis(20);
+        settings.start_at_unix_ns = Some(wall.unix_nanos(wanted));
+        let result = run(&settings, &Control::new(), &mut Silent).unwrap();
+        let summary = &result.summary;
+        // The calendar is converted twice, each time to well under a microsecond.
+        let start = summary.started.sub_nanos(20_000_000);
+        assert!(start.since(wanted).abs() < 10_000, "{start} {wanted}");
+        let kinds = [RowKind::Load, RowKind::Warmup];
+        let mut load = result.rows.iter().filter(|row| kinds.contains(&row.kind));
+        assert!(load.all(|row| row.sent >= start));
+        assert_eq!(summary.tally.outcomes().hits, 50);
+        assert!(!is_late(&summary.notices), "{:?}", summary.notices);
+    }
+}
+
+#[test]
+fn a_start_that_was_missed_is_told() {
+    let clock = Clock::real();
+    let wall = WallClock::real(clock);
+    let mut settings = settings(responder(ok), 2, 50);
+    settings.start_at_unix_ns = Some(wall.unix_nanos(clock.now()));
+    let result = run(&settings, &Control::new(), &mut Silent).unwrap();
+    assert!(is_late(&result.summary.notices));
+    assert_eq!(result.summary.tally.outcomes().hits, 50);
+}
+
+fn is_late(notices: &[Notice]) -> bool {
+    let late = |notice: &Notice| matches!(notice, Notice::StartedLate { .. });
+    notices.iter().any(late)
+}
+
+#[test]
+fn a_run_can_be_stopped_while_it_waits_for_its_start() {
+    let clock = Clock::real();
+    let wall = WallClock::real(clock);
+    let mut settings = settings(responder(ok), 2, 50);
+    let far = clock.now() + Duration::from_secs(3600);
+    settings.start_at_unix_ns = Some(wall.unix_nanos(far));
+    let control = Control::new();
+    control.stop();
+    let result = run(&settings, &control, &mut Silent).unwrap();
+    assert!(result.summary.interrupted);
+    assert_eq!(result.summary.due, 0);
 }
 
 #[test]

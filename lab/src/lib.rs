@@ -4,6 +4,7 @@
 pub mod check;
 pub mod cli;
 pub mod compare;
+pub mod environment;
 mod exit;
 pub mod merge;
 pub mod noise;

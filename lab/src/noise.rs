@@ -4,15 +4,15 @@
 //!   server's, request by request, in a run with the same connections and a like rate against a
 //!   server without delay. Its median is the floor; how far its higher quantiles lie above that is
 //!   the floor's *spread*, which no client can undercut.
-//! * *Steal* is the share of processor time that the hypervisor gave to somebody else.
-//! * *Wake-up* is how late a sleeping thread gets its core back.
+//! * *Steal* is the share of processor time that the hypervisor gave to somebody else, *others* the
+//!   share that other processes of the machine used, *pressure* the share of the time in which some
+//!   thread of the machine waited for a core.
 
 use std::fs;
-use std::time::Duration;
 
-use kvlab_timing::{Clock, set_timer_slack_1ns};
-use serde::Serialize;
+use kvlab_timing::{Clock, Stamp};
 
+pub use crate::environment::Machine;
 use crate::truth::{Pair, Quantile, Sorted};
 
 /// What the machine adds to a request by itself, before and after a run.
@@ -20,6 +20,7 @@ use crate::truth::{Pair, Quantile, Sorted};
 pub struct Floor {
     before: Sorted,
     after: Sorted,
+    in_step: Option<Box<Floor>>,
 }
 
 impl Floor {
@@ -33,7 +34,30 @@ impl Floor {
         Self {
             before: differences(before),
             after: differences(after),
+            in_step: None,
         }
+    }
+
+    /// With the floor of a closed loop whose connections march in step.
+    #[must_use]
+    pub fn with_step(self, in_step: Self) -> Self {
+        Self {
+            in_step: Some(Box::new(in_step)),
+            ..self
+        }
+    }
+
+    /// Whether the run's connections march in step, so that its requests come in bursts.
+    #[must_use]
+    pub fn is_in_step(&self) -> bool {
+        self.in_step.is_some()
+    }
+
+    /// The floor of a service time: where connections march in step, that of requests that do so
+    /// too.
+    #[must_use]
+    pub fn of_service(&self) -> &Self {
+        self.in_step.as_deref().unwrap_or(self)
     }
 
     /// The middle of both medians, in nanoseconds.
@@ -61,6 +85,32 @@ impl Floor {
         above(&self.before, before).max(above(&self.after, after))
     }
 
+    /// How far the value that a share of the requests does not exceed lies above the median, in
+    /// nanoseconds: the larger of both runs.
+    #[must_use]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss,
+        reason = "a rank: rounded up and held within the samples"
+    )]
+    pub fn spread_at(&self, share: f64) -> u64 {
+        let (before, after) = self.medians();
+        let above = |samples: &Sorted, median: u64| {
+            let rank = (samples.len() as f64 * share.clamp(0.0, 1.0)).ceil() as u64;
+            samples.at_rank(rank).unwrap_or(0).saturating_sub(median)
+        };
+        above(&self.before, before).max(above(&self.after, after))
+    }
+
+    /// How far the mean lies above the median, in nanoseconds: the larger of both runs.
+    #[must_use]
+    pub fn mean_above_ns(&self) -> u64 {
+        let (before, after) = self.medians();
+        let above = |samples: &Sorted, median| samples.rounded_mean().saturating_sub(median);
+        above(&self.before, before).max(above(&self.after, after))
+    }
+
     /// Requests it was measured with.
     #[must_use]
     pub fn samples(&self) -> u64 {
@@ -80,33 +130,56 @@ pub fn difference(pair: &Pair) -> Option<u64> {
 }
 
 /// What the machine did while a run was on it.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct MachineUse {
     /// Share of all processor time that the hypervisor took, 0 to 1.
     pub steal_share: f64,
     /// Share of all processor time that was used by anybody, 0 to 1.
     pub busy_share: f64,
+    /// Share of all processor time that other processes used, 0 to 1.
+    pub others_share: f64,
+    /// Context switches of the whole machine per second.
+    pub switches_per_second: f64,
+    /// Share of the time in which some thread of the machine waited for a core, 0 to 1; `None` where
+    /// the kernel does not tell.
+    pub pressure_share: Option<f64>,
 }
 
-/// Processor time since the machine started, in ticks, summed over all cores.
+/// A reading of what the machine has done since it started. Times are in ticks, summed over all
+/// cores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProcessorTime {
+    at: Stamp,
     all: u64,
     idle: u64,
     steal: u64,
+    /// Used by this process.
+    own: u64,
+    switches: u64,
+    pressure_us: Option<u64>,
 }
 
 impl ProcessorTime {
-    /// Reads `/proc/stat`; `None` where there is none.
+    /// Reads the kernel's files; `None` where there are none.
     #[must_use]
     pub fn now() -> Option<Self> {
-        Self::parse(&fs::read_to_string("/proc/stat").ok()?)
+        let reading = Self::parse(
+            &fs::read_to_string("/proc/stat").ok()?,
+            &fs::read_to_string("/proc/self/stat").unwrap_or_default(),
+            &fs::read_to_string("/proc/pressure/cpu").unwrap_or_default(),
+        )?;
+        Some(Self {
+            at: Clock::real().now(),
+            ..reading
+        })
     }
 
-    /// The first line: `cpu user nice system idle iowait irq softirq steal guest guest_nice`. Guest
-    /// time is part of user time already.
-    fn parse(text: &str) -> Option<Self> {
-        let mut words = text.lines().next()?.split_whitespace();
+    /// `/proc/stat` begins with `cpu user nice system idle iowait irq softirq steal guest
+    /// guest_nice`, where guest time is part of user time, and has a line `ctxt SWITCHES`.
+    /// `/proc/self/stat` has user and system time of all threads of the process in its fields 14 and
+    /// 15. `/proc/pressure/cpu` has a line `some ... total=MICROSECONDS`.
+    fn parse(stat: &str, own: &str, pressure: &str) -> Option<Self> {
+        let mut words = stat.lines().next()?.split_whitespace();
         if words.next()? != "cpu" {
             return None;
         }
@@ -115,12 +188,28 @@ impl ProcessorTime {
             .map(str::parse)
             .collect::<Result<_, _>>()
             .ok()?;
-        let [_, _, _, idle, iowait, _, _, steal] = <[u64; 8]>::try_from(ticks).ok()?;
-        let all = text.lines().next()?.split_whitespace().skip(1).take(8);
+        let [_, _, _, idle, iowait, _, _, steal] = <[u64; 8]>::try_from(ticks.as_slice()).ok()?;
+        let switches = stat
+            .lines()
+            .find_map(|line| line.strip_prefix("ctxt "))
+            .and_then(|count| count.trim().parse().ok());
+        let own = own.rsplit_once(')').map_or(0, |(_, rest)| {
+            let fields = rest.split_whitespace().skip(11).take(2);
+            fields.filter_map(|field| field.parse::<u64>().ok()).sum()
+        });
+        let pressure_us = pressure
+            .lines()
+            .find(|line| line.starts_with("some"))
+            .and_then(|line| line.rsplit_once("total="))
+            .and_then(|(_, total)| total.trim().parse().ok());
         Some(Self {
-            all: all.filter_map(|word| word.parse::<u64>().ok()).sum(),
+            at: Stamp::ZERO,
+            all: ticks.iter().sum(),
             idle: idle + iowait,
             steal,
+            own,
+            switches: switches.unwrap_or(0),
+            pressure_us,
         })
     }
 
@@ -130,76 +219,23 @@ impl ProcessorTime {
     pub fn since(&self, before: &Self) -> MachineUse {
         let all = self.all.saturating_sub(before.all).max(1) as f64;
         let idle = self.idle.saturating_sub(before.idle) as f64;
+        let stolen = self.steal.saturating_sub(before.steal) as f64;
+        let own = self.own.saturating_sub(before.own) as f64;
+        let elapsed_ns = self.at.saturating_since(before.at).max(1) as f64;
+        let switches = self.switches.saturating_sub(before.switches) as f64;
+        let pressure = self.pressure_us.zip(before.pressure_us);
         MachineUse {
-            steal_share: self.steal.saturating_sub(before.steal) as f64 / all,
+            steal_share: stolen / all,
             busy_share: 1.0 - idle / all,
+            others_share: ((all - idle - stolen - own) / all).max(0.0),
+            switches_per_second: switches * 1e9 / elapsed_ns,
+            pressure_share: pressure.map(|(after, before)| {
+                let waited_us = after.saturating_sub(before) as f64;
+                (waited_us * 1e3 / elapsed_ns).min(1.0)
+            }),
         }
     }
 }
-
-/// The machine and how quickly it wakes a thread, for the head of a report.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Machine {
-    /// Kernel release.
-    pub kernel: String,
-    /// Cores this process may use.
-    pub cores: usize,
-    /// What the kernel keeps time with.
-    pub clock_source: String,
-    /// Runnable threads over the last minute, as the kernel says.
-    pub load: String,
-    /// Median lateness of a sleep of one millisecond, in nanoseconds.
-    pub wake_up_p50_ns: u64,
-    /// Its 90th percentile.
-    pub wake_up_p90_ns: u64,
-    /// Its 99th percentile.
-    pub wake_up_p99_ns: u64,
-}
-
-impl Machine {
-    /// Looks at the machine; takes about a third of a second.
-    #[must_use]
-    pub fn measure() -> Self {
-        let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
-        let lateness = wake_up_lateness();
-        let at = |q| lateness.quantile(q).unwrap_or(0);
-        Self {
-            kernel: read("/proc/sys/kernel/osrelease").trim().to_owned(),
-            cores: std::thread::available_parallelism().map_or(1, usize::from),
-            clock_source: read("/sys/devices/system/clocksource/clocksource0/current_clocksource")
-                .trim()
-                .to_owned(),
-            load: read("/proc/loadavg")
-                .split_whitespace()
-                .next()
-                .unwrap_or("?")
-                .to_owned(),
-            wake_up_p50_ns: at(Quantile::P50),
-            wake_up_p90_ns: at(Quantile::P90),
-            wake_up_p99_ns: at(Quantile::P99),
-        }
-    }
-}
-
-/// How late a thread wakes from sleeps of one millisecond.
-fn wake_up_lateness() -> Sorted {
-    let measuring = std::thread::spawn(|| {
-        // The slack belongs to the thread, so the program's own threads keep theirs.
-        let _ = set_timer_slack_1ns();
-        let clock = Clock::real();
-        (0..WAKE_UPS)
-            .map(|_| {
-                let due = clock.now() + WAKE_UP_SLEEP;
-                std::thread::sleep(WAKE_UP_SLEEP);
-                clock.now().saturating_since(due)
-            })
-            .collect()
-    });
-    measuring.join().unwrap_or_default()
-}
-
-const WAKE_UPS: usize = 250;
-const WAKE_UP_SLEEP: Duration = Duration::from_millis(1);
 
 #[cfg(test)]
 mod tests {
@@ -207,15 +243,30 @@ mod tests {
     use crate::truth::join::tests::pair;
 
     #[test]
-    fn processor_time_is_read_from_the_first_line() {
-        let before = ProcessorTime::parse("cpu  10 0 10 70 10 0 0 0 5 0\ncpu0 1 2 3\n").unwrap();
-        let after = ProcessorTime::parse("cpu  30 0 20 120 20 0 0 10 25 0\n").unwrap();
-        // 100 ticks in between: 60 idle or waiting, 10 stolen.
+    fn use_of_the_machine_is_the_difference_of_two_readings() {
+        let own = |user: u64| format!("7 (a) b) R 1 2 3 4 5 6 7 8 9 10 {user} 5 0 0");
+        let mut before = ProcessorTime::parse(
+            "cpu  10 0 10 70 10 0 0 0 5 0\ncpu0 1 2 3\nctxt 100\n",
+            &own(1),
+            "some avg10=0.00 avg60=0.00 avg300=0.00 total=1000\nfull avg10=0.00 total=9\n",
+        )
+        .unwrap();
+        let mut after = ProcessorTime::parse(
+            "cpu  30 0 20 120 20 0 0 10 25 0\nctxt 5100\n",
+            &own(11),
+            "some avg10=0.00 avg60=0.00 avg300=0.00 total=501000\n",
+        )
+        .unwrap();
+        (before.at, after.at) = (Stamp::from_nanos(5), Stamp::from_nanos(1_000_000_005));
+        // 100 ticks in between: 60 idle or waiting, 10 stolen, 10 of this process, so 20 of others.
         let used = after.since(&before);
         assert!((used.steal_share - 0.1).abs() < 1e-12, "{used:?}");
         assert!((used.busy_share - 0.4).abs() < 1e-12, "{used:?}");
+        assert!((used.others_share - 0.2).abs() < 1e-12, "{used:?}");
+        assert!((used.switches_per_second - 5_000.0).abs() < 1e-6);
+        assert!((used.pressure_share.unwrap() - 0.5).abs() < 1e-12);
         for text in ["", "intr 1 2", "cpu 1 2 3", "cpu a b c d e f g h"] {
-            assert_eq!(ProcessorTime::parse(text), None, "{text:?}");
+            assert_eq!(ProcessorTime::parse(text, "", ""), None, "{text:?}");
         }
     }
 
@@ -232,6 +283,12 @@ mod tests {
         assert_eq!(floor.spread_ns(Quantile::P90), 0);
         assert_eq!(floor.spread_ns(Quantile::P99), 500);
         assert_eq!(floor.drift_ns(), 0);
+        assert_eq!((floor.spread_at(0.985), floor.spread_at(1.0)), (0, 500));
+        // 11 of 1000 are 500 ns late: 5.5 ns in the mean.
+        assert_eq!(floor.mean_above_ns(), 6);
+        assert_eq!(floor.of_service(), &floor);
+        let step = Floor::between(&pairs, &pairs);
+        assert!(!step.is_in_step() && floor.clone().with_step(step).is_in_step());
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use crate::config::ServerConfig;
-use crate::latency::{Freeze, LatencyRules, ParseError, Rule};
+use crate::latency::{Cut, Freeze, LatencyRules, ParseError, Rule};
 use crate::server::{MockServer, StartError};
 
 /// Settings of a server that is going to be started; see [`MockServer::builder`].
@@ -77,6 +77,20 @@ impl ServerBuilder {
     {
         match freeze.try_into() {
             Ok(freeze) => self.config.freezes.push(freeze),
+            Err(error) => self.fail(ParseError::from(error)),
+        }
+        self
+    }
+
+    /// Adds moments at which connections are ended: a text such as `"every=2s,how=reset"`, or a
+    /// [`Cut`].
+    pub fn cut<C>(mut self, cut: C) -> Self
+    where
+        C: TryInto<Cut>,
+        ParseError: From<C::Error>,
+    {
+        match cut.try_into() {
+            Ok(cut) => self.config.cuts.push(cut),
             Err(error) => self.fail(ParseError::from(error)),
         }
         self

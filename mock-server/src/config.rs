@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
 use std::str::FromStr;
 
-use crate::latency::{Freeze, Freezes, LatencyRules};
+use crate::latency::{Cut, Freeze, Freezes, LatencyRules};
 
 /// The settings of a server. [`ServerConfig::default`] is a server without delay on free ports of
 /// the loopback address.
@@ -26,6 +26,8 @@ pub struct ServerConfig {
     pub latency: LatencyRules,
     /// The freezes; they add up.
     pub freezes: Vec<Freeze>,
+    /// The moments at which connections are ended.
+    pub cuts: Vec<Cut>,
     /// Whether to keep a row for every request.
     pub record_rows: bool,
     /// Whether waiting ends in a short spin (precise) or in a plain wake-up (cheap).
@@ -47,6 +49,7 @@ impl Default for ServerConfig {
             seed: 0,
             latency: LatencyRules::default(),
             freezes: Vec::new(),
+            cuts: Vec::new(),
             record_rows: false,
             spin: true,
             redis: RedisConfig::default(),
@@ -59,12 +62,14 @@ impl ServerConfig {
     /// More workers are refused.
     pub const MAX_WORKERS: usize = 256;
 
-    /// The same server without anything that delays or ends: no latency, no freezes.
+    /// The same server without anything that delays or ends: no latency, no freezes, no
+    /// cuts.
     #[must_use]
     pub fn without_delays(self) -> Self {
         Self {
             latency: LatencyRules::default(),
             freezes: Vec::new(),
+            cuts: Vec::new(),
             ..self
         }
     }
@@ -91,6 +96,9 @@ impl ServerConfig {
         if frozen > Freezes::MOST_OF_TIME {
             let found = format!("{:.1}%", 100.0 * frozen);
             return refuse("the time in freezes", &found, "at most 99%");
+        }
+        if self.cuts.len() > Cut::MAX {
+            return refuse("the number of cuts", &self.cuts.len(), "at most 64");
         }
         if !(1..=RedisConfig::MAX_DATABASES).contains(&self.redis.databases) {
             return refuse(

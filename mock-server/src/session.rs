@@ -11,6 +11,9 @@
 //! Commands execute at their start. A request that cannot start yet is held: its bytes stay in the
 //! input buffer, stamped with the moment they were complete.
 //!
+//! A connection may have a cut coming: the moment at which the server ends it. Up to that moment
+//! everything goes on as usual, and what starts, becomes due or is read after it does so no more.
+//!
 //! Replies lie in one buffer in request order, because due moments of a connection never decrease;
 //! the queue beside it says how many bytes belong to which moment. Consecutive requests that share
 //! every stamp share one queue entry, unless each must have a row of its own.
@@ -28,7 +31,7 @@ use crate::clients::ClientInfo;
 use crate::dialect::{Context, Dialect, Flow, Refusal};
 use crate::event::Event;
 use crate::exchange::{Class, Exchange, Protocol};
-use crate::latency::Freezes;
+use crate::latency::{Cut, CutKind, Freezes};
 use crate::stamp::{FaultKind, ServerRow, Times};
 use crate::worker::Worker;
 
@@ -60,6 +63,8 @@ pub struct Session {
     sequence: u64,
     rng: Xoshiro256PlusPlus,
     freezes: Freezes,
+    /// When and how the server ends this connection, if it is to.
+    cut: Option<(Stamp, CutKind)>,
     ending: Ending,
 }
 
@@ -100,6 +105,8 @@ enum Ending {
     /// As before, and requests that were read but not started are forgotten.
     AfterThis,
     AtOnce,
+    /// As at once, because a cut was due.
+    Cut(CutKind),
 }
 
 /// Above this many bytes of unsent replies or unexecuted requests, the shell stops reading until the
@@ -121,11 +128,10 @@ impl Session {
         // A stream of its own for every connection: what one draws does not depend on the others.
         let stream = worker.shared.config.seed ^ client.id.0.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let (now, rejection) = (client.connected, dialect.rejection());
-        let freezes = Freezes::of_connection(
-            &worker.shared.config.freezes,
-            worker.shared.started,
-            client.id.number(),
-        );
+        let (config, started) = (&worker.shared.config, worker.shared.started);
+        let number = client.id.number();
+        let freezes = Freezes::of_connection(&config.freezes, started, number);
+        let cut = Cut::first_of(&config.cuts, started, number, now);
         let mut session = Self {
             client,
             dialect,
@@ -144,6 +150,7 @@ impl Session {
             sequence: 0,
             rng: Xoshiro256PlusPlus::seed_from_u64(stream),
             freezes,
+            cut,
             ending: Ending::Open,
         };
         if let Some(rejection) = rejection {
@@ -161,6 +168,7 @@ impl Session {
     /// Takes in `data`, which a read returned at `now`.
     pub fn handle_bytes(&mut self, now: Stamp, data: &[u8], worker: &mut Worker) {
         worker.stats.bytes_in += data.len() as u64;
+        self.cut_off(now);
         if self.ending != Ending::Open {
             return;
         }
@@ -200,6 +208,7 @@ impl Session {
             self.resume(until);
         }
         self.drain(now, worker);
+        self.cut_off(now);
     }
 
     /// Something happened elsewhere that concerns this connection.
@@ -218,15 +227,23 @@ impl Session {
     /// When [`Session::handle_timeout`] wants to be called next, if nothing else happens.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Stamp> {
+        if matches!(self.ending, Ending::Cut(_)) {
+            return None;
+        }
         let reply = self.queue.get(self.released).map(|queued| queued.due);
         let start = match self.parked {
             Some(parked) => parked.until,
             None => self.wake_at,
         };
-        match (reply, start) {
-            (Some(reply), Some(start)) => Some(reply.min(start)),
-            (reply, start) => reply.or(start),
-        }
+        [reply, start, self.poll_cut()].into_iter().flatten().min()
+    }
+
+    /// The moment of the cut that this connection still has to come; to be asked for even while the
+    /// client takes no replies.
+    #[must_use]
+    pub fn poll_cut(&self) -> Option<Stamp> {
+        let is_past = matches!(self.ending, Ending::Cut(_));
+        self.cut.filter(|_| !is_past).map(|(moment, _)| moment)
     }
 
     /// Whether any reply waits to become due or to be written: without one there is no need to ask
@@ -238,8 +255,9 @@ impl Session {
 
     /// The bytes that may be written at `now`.
     pub fn poll_output(&mut self, now: Stamp, worker: &mut Worker) -> &[u8] {
+        let last = self.not_after(now);
         while let Some(next) = self.queue.get(self.released)
-            && next.due <= now
+            && next.due <= last
         {
             self.ready += next.len;
             self.released += 1;
@@ -292,22 +310,53 @@ impl Session {
             Ending::Open => false,
             Ending::AfterReplies => self.queue.is_empty() && self.held.is_empty(),
             Ending::AfterThis => self.queue.is_empty(),
-            Ending::AtOnce => true,
+            Ending::AtOnce | Ending::Cut(_) => true,
         }
+    }
+
+    /// Whether the client is to see a reset in place of an orderly end.
+    #[must_use]
+    pub fn ends_by_reset(&self) -> bool {
+        self.ending == Ending::Cut(CutKind::Reset)
+    }
+
+    /// Ends the connection if its cut has come.
+    fn cut_off(&mut self, now: Stamp) {
+        if let Some((moment, how)) = self.cut
+            && moment <= now
+        {
+            self.ending = Ending::Cut(how);
+        }
+    }
+
+    /// `now`, but no moment after the cut: what happens there happens no more, however late the
+    /// shell comes to it.
+    fn not_after(&self, now: Stamp) -> Stamp {
+        self.cut.map_or(now, |(moment, _)| moment.min(now))
     }
 
     /// The connection is gone: accounts for the requests that will never be answered.
     pub fn close(&mut self, now: Stamp, worker: &mut Worker) {
-        while let Some(queued) = self.queue.pop_front() {
+        let cut = match self.ending {
+            Ending::Cut(CutKind::Close) => Some(&mut worker.stats.closed),
+            Ending::Cut(CutKind::Reset) => Some(&mut worker.stats.reset),
+            _ => None,
+        };
+        let fault = cut.map(|count| {
+            *count += 1;
+            FaultKind::Cut
+        });
+        while let Some(mut queued) = self.queue.pop_front() {
+            queued.fault = fault.unwrap_or(queued.fault);
             self.record(&queued, now, now, false, worker);
         }
-        self.give_up_held(now, worker);
+        self.give_up_held(now, fault.unwrap_or_default(), worker);
         self.dialect.close(&worker.shared, &self.client);
         worker.shared.clients.remove(self.client.id);
     }
 
     /// Accounts for the requests that were read but never started.
-    fn give_up_held(&mut self, now: Stamp, worker: &mut Worker) {
+    fn give_up_held(&mut self, now: Stamp, fault: FaultKind, worker: &mut Worker) {
         let mut input = mem::take(&mut self.input);
         for held in mem::take(&mut self.held) {
             let frame = input.split_to(held.len);
@@ -330,7 +379,7 @@ impl Session {
                 protocol,
                 command,
                 class,
-                fault: FaultKind::None,
+                fault,
                 started: false,
             };
             self.record(&never, now, now, false, worker);
@@ -397,7 +446,7 @@ impl Session {
         self.wake_at = None;
         let mut input = mem::take(&mut self.input);
         while self.parked.is_none()
-            && !matches!(self.ending, Ending::AfterThis | Ending::AtOnce)
+            && matches!(self.ending, Ending::Open | Ending::AfterReplies)
             && let Some(front) = self.held.front()
         {
             let (read, len) = (front.read, front.len);
@@ -430,7 +479,7 @@ impl Session {
             return None;
         }
         let start = self.freezes.leave(read.max(self.not_before));
-        if start > now {
+        if start > self.not_after(now) {
             self.wake_at = Some(start);
             return None;
         }

@@ -92,6 +92,10 @@ pub struct Stats {
     pub calls: BTreeMap<(Protocol, &'static str), u64>,
     /// Connections accepted.
     pub accepted: u64,
+    /// Connections that a cut ended in an orderly way.
+    pub closed: u64,
+    /// Connections that a cut reset.
+    pub reset: u64,
     /// Bytes read from and written to clients.
     pub bytes_in: u64,
     /// Bytes written to clients.
@@ -110,6 +114,8 @@ impl Default for Stats {
             order_delay: histogram(),
             calls: BTreeMap::new(),
             accepted: 0,
+            closed: 0,
+            reset: 0,
             bytes_in: 0,
             bytes_out: 0,
         }
@@ -149,6 +155,8 @@ impl Stats {
             *self.calls.entry(*name).or_default() += count;
         }
         self.accepted += other.accepted;
+        self.closed += other.closed;
+        self.reset += other.reset;
         self.bytes_in += other.bytes_in;
         self.bytes_out += other.bytes_out;
     }

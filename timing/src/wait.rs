@@ -220,6 +220,12 @@ impl Waiter {
         Duration::from_nanos(if self.spin { self.lead.lead_ns() } else { 0 })
     }
 
+    /// Whether the lead of a deadline has begun, so that the last call gave way to the other tasks
+    /// instead of sleeping.
+    pub fn is_in_lead(&self) -> bool {
+        self.in_lead.is_some()
+    }
+
     /// Counts of what was done since the start.
     pub fn stats(&self) -> WaiterStats {
         self.stats

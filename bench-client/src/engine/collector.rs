@@ -11,7 +11,9 @@ use super::recorder::Part;
 use super::worker::Remains;
 use super::{RunError, RunResult};
 use crate::random;
-use crate::record::{Interval, Notice, Outcomes, Phase, Summary, Tally, ThreadSummary};
+use crate::record::{
+    BUSY, Interval, Notice, Outcomes, Phase, Summary, Tally, ThreadLoad, ThreadSummary, is_behind,
+};
 use crate::settings::{Settings, Stop};
 
 /// Collects the parts of all threads.
@@ -30,6 +32,10 @@ pub(crate) struct Collector {
     warmup: Outcomes,
     ended: u64,
     measure: Option<Stamp>,
+    /// Median lag of each interval of the measured part.
+    lags: Vec<u64>,
+    /// How much later than asked the load began.
+    late: Option<Duration>,
     /// Whether kernel stamps are taken.
     stamped: bool,
     /// Why there are no kernel stamps though they were wanted.
@@ -63,9 +69,16 @@ impl Collector {
             warmup: Outcomes::default(),
             ended: 0,
             measure: None,
+            lags: Vec::new(),
+            late: None,
             stamped: false,
             no_stamps: None,
         }
+    }
+
+    /// Says that the load began this much later than it was to.
+    pub(crate) fn started_late(&mut self, by: Duration) {
+        self.late = Some(by);
     }
 
     /// Says whether kernel stamps are taken, and why not where they were wanted.
@@ -76,7 +89,7 @@ impl Collector {
 
     /// Takes a part of a thread and gives its emptied tally back.
     pub(crate) fn add(&mut self, thread: usize, part: Part, observer: &mut dyn Observer) -> Tally {
-        self.merge(&part);
+        self.merge(thread, &part);
         let reached = &mut self.reached[thread];
         *reached = (*reached).max(part.index + 1);
         self.show(observer);
@@ -91,7 +104,7 @@ impl Collector {
         self.show(observer);
     }
 
-    fn merge(&mut self, part: &Part) {
+    fn merge(&mut self, thread: usize, part: &Part) {
         while self.oldest + (self.open.len() as u64) <= part.index {
             let tally = self
                 .spare
@@ -109,6 +122,7 @@ impl Collector {
                 connections: 0,
                 in_flight: 0,
                 backlog: 0,
+                threads: Vec::new(),
             });
         }
         let place = usize::try_from(part.index - self.oldest).unwrap_or(usize::MAX);
@@ -118,6 +132,11 @@ impl Collector {
             interval.connections += part.connections;
             interval.in_flight += part.in_flight;
             interval.backlog += part.backlog;
+            if let Some(load) = part.cpu.as_ref().and_then(CpuTime::load) {
+                let threads = self.reached.len();
+                interval.threads.resize(threads, ThreadLoad::default());
+                interval.threads[thread] = load;
+            }
         }
     }
 
@@ -147,6 +166,10 @@ impl Collector {
             return;
         }
         let measure = *self.measure.get_or_insert(interval.begin);
+        let lag = &interval.tally.lag;
+        if interval.phase == Phase::Measured && !lag.is_empty() && self.lags.len() < MAX_LAGS {
+            self.lags.push(lag.quantile_ns(0.5));
+        }
         self.total.merge(&interval.tally);
         self.ended += outcomes.total();
         interval.ended = self.ended;
@@ -202,7 +225,9 @@ impl Collector {
             } else {
                 rows.extend(remains.rows);
             }
-            if let Some(cpu_share) = cpu.and_then(working_share).filter(|share| *share > BUSY) {
+            let load = cpu.as_ref().and_then(CpuTime::load);
+            let working = load.map(|load| load.cpu_share - load.spun_share);
+            if let Some(cpu_share) = working.filter(|share| *share > BUSY) {
                 notices.push(Notice::Busy {
                     thread: number,
                     cpu_share,
@@ -214,7 +239,7 @@ impl Collector {
             threads.push(ThreadSummary {
                 connections: remains.share.connections,
                 due: remains.due,
-                cpu_share: cpu.and_then(|cpu| share(cpu.used, cpu.elapsed)),
+                cpu_share: load.map(|load| load.cpu_share),
                 cpu: cpu.map(|cpu| cpu.used),
                 spun: cpu.map(|cpu| cpu.spun),
             });
@@ -241,35 +266,7 @@ impl Collector {
         Ok(RunResult { summary, rows })
     }
 
-    fn notices_of_totals(&self, notices: &mut Vec<Notice>, wanted: u64, up: u64) {
-        let lateness = &self.total.lateness;
-        let response_p99 = self.total.response().quantile(0.99);
-        let late_p99 = lateness.quantile(0.99);
-        if late_p99 * BEHIND > response_p99 {
-            notices.push(Notice::FellBehind {
-                late_p50: lateness.quantile(0.5),
-                late_p99,
-                late_max: Duration::from_nanos(lateness.max_ns()),
-                response_p99,
-            });
-        }
-        let timeouts = self.total.outcomes().timeouts;
-        if timeouts > 0 {
-            notices.push(Notice::TimeoutsExcluded { count: timeouts });
-        }
-        if up < wanted {
-            notices.push(Notice::ConnectionsMissing { wanted, up });
-        }
-        self.notices_of_stamps(notices);
-        let clamped = self.total.clamped();
-        if clamped > 0 {
-            notices.push(Notice::Clamped { count: clamped });
-        }
-    }
-}
-
-/// Notices of the kernel's stamps. Under virtual time there are none.
-impl Collector {
+    /// Under virtual time there are no stamps, wanted or not.
     fn notices_of_stamps(&self, notices: &mut Vec<Notice>) {
         if let Some(reason) = self.no_stamps.clone() {
             notices.push(Notice::NoKernelStamps { reason });
@@ -283,6 +280,34 @@ impl Collector {
         let count = self.total.stamps_astray;
         if count > 0 {
             notices.push(Notice::StampsAstray { count });
+        }
+    }
+
+    fn notices_of_totals(&self, notices: &mut Vec<Notice>, wanted: u64, up: u64) {
+        if is_behind(&self.total) {
+            let lateness = &self.total.lateness;
+            notices.push(Notice::FellBehind {
+                late_p50: lateness.quantile(0.5),
+                late_p99: lateness.quantile(0.99),
+                late_max: Duration::from_nanos(lateness.max_ns()),
+                response_p99: self.total.response().quantile(0.99),
+            });
+        }
+        notices.extend(growth(&self.lags));
+        if let Some(by) = self.late {
+            notices.push(Notice::StartedLate { by });
+        }
+        let timeouts = self.total.outcomes().timeouts;
+        if timeouts > 0 {
+            notices.push(Notice::TimeoutsExcluded { count: timeouts });
+        }
+        if up < wanted {
+            notices.push(Notice::ConnectionsMissing { wanted, up });
+        }
+        self.notices_of_stamps(notices);
+        let clamped = self.total.clamped();
+        if clamped > 0 {
+            notices.push(Notice::Clamped { count: clamped });
         }
     }
 }
@@ -301,16 +326,53 @@ fn worst_failure(leftovers: &mut [Leftover]) -> Option<RunError> {
         .max_by_key(weight)
 }
 
-/// Processor time over elapsed time, without what may have been spinning.
-fn working_share(cpu: CpuTime) -> Option<f64> {
-    share(cpu.used - cpu.spun, cpu.elapsed)
+/// Whether the median lags of the intervals grow from each quarter of the run to the next, to more
+/// than double and a millisecond in all. What a freeze leaves behind goes back again.
+fn growth(lags: &[u64]) -> Option<Notice> {
+    if lags.len() < 8 {
+        return None;
+    }
+    let median = |quarter: usize| {
+        let part = lags.len() * quarter / 4..lags.len() * (quarter + 1) / 4;
+        let mut lags = lags.get(part).unwrap_or_default().to_vec();
+        lags.sort_unstable();
+        lags.get(lags.len() / 2).copied().unwrap_or(0)
+    };
+    let quarters = [0, 1, 2, 3].map(median);
+    let [first, .., last] = quarters;
+    let grows = quarters.windows(2).all(|pair| pair[0] < pair[1]);
+    (grows && last > 2 * first + GROWTH_NS).then(|| Notice::LagGrew {
+        first: Duration::from_nanos(first),
+        last: Duration::from_nanos(last),
+    })
 }
 
-fn share(part: Duration, whole: Duration) -> Option<f64> {
-    (!whole.is_zero()).then(|| part.as_secs_f64() / whole.as_secs_f64())
-}
+/// Growth of the lag that is no matter of concern.
+const GROWTH_NS: u64 = 1_000_000;
+/// Intervals whose lag is looked at.
+const MAX_LAGS: usize = 100_000;
 
-/// Share of a core above which a thread may be the limit itself.
-const BUSY: f64 = 0.7;
-/// Lateness above one in this many parts of the response time is falling behind.
-const BEHIND: u32 = 10;
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lag_that_grows_throughout_is_told_from_one_that_comes_and_goes() {
+        let ms = |list: &[u64]| list.iter().map(|ms| ms * 1_000_000).collect::<Vec<_>>();
+        let grew = growth(&ms(&[0, 1, 2, 3, 4, 5, 6, 7]));
+        let Some(Notice::LagGrew { first, last }) = grew else {
+            panic!("{grew:?}");
+        };
+        assert_eq!((first.as_millis(), last.as_millis()), (1, 7));
+        for quiet in [
+            &[0, 1, 2, 3, 4, 5, 6][..],
+            &[5, 5, 5, 5, 5, 5, 5, 5],
+            &[0, 0, 0, 150, 0, 0, 0, 150],
+            &[7, 6, 5, 4, 3, 2, 1, 0],
+            &[10, 10, 11, 11, 12, 12, 13, 13],
+            &[0; 8],
+        ] {
+            assert_eq!(growth(&ms(quiet)), None, "{quiet:?}");
+        }
+    }
+}

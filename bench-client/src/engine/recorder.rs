@@ -2,6 +2,7 @@
 
 use kvlab_timing::Stamp;
 
+use super::real::CpuTime;
 use crate::record::{ClientRow, OpClass, Outcome, Outcomes, Phase, RowKind, Tally};
 
 /// The record of one worker.
@@ -46,6 +47,8 @@ pub(crate) struct Part {
     pub(crate) connections: u64,
     pub(crate) in_flight: u64,
     pub(crate) backlog: u64,
+    /// Processor time of the thread; the shell knows it, and there is none under virtual time.
+    pub(crate) cpu: Option<CpuTime>,
 }
 
 impl Recorder {

@@ -32,7 +32,42 @@ pub struct Interval {
     pub in_flight: u64,
     /// Requests due and not sent at the end of the interval.
     pub backlog: u64,
+    /// One entry per thread; empty under virtual time.
+    pub threads: Vec<ThreadLoad>,
 }
+
+/// How busy a thread was in an interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ThreadLoad {
+    /// Processor time over elapsed time, 0 to 1.
+    pub cpu_share: f64,
+    /// The part of it, at most, that waited for the next due moment or reply.
+    pub spun_share: f64,
+}
+
+impl Interval {
+    /// Whether the client itself may have been the limit: a thread worked for more than 70 % of
+    /// the interval, or the client fell behind its schedule with most of its requests.
+    #[must_use]
+    pub fn is_saturated(&self) -> bool {
+        let busy = |thread: &ThreadLoad| thread.cpu_share - thread.spun_share > BUSY;
+        let late = self.tally.lateness.quantile(0.5);
+        self.threads.iter().any(busy) || (is_behind(&self.tally) && late > LATE)
+    }
+}
+
+/// Whether the client's own lateness is a part of the response times that one should know of.
+pub(crate) fn is_behind(tally: &Tally) -> bool {
+    tally.lateness.quantile(0.99) * BEHIND > tally.response().quantile(0.99)
+}
+
+/// Share of a core above which a thread may be the limit itself.
+pub(crate) const BUSY: f64 = 0.7;
+/// Median lateness above which a client that fell behind is called saturated: twice what waking an
+/// idle core takes. A late tail alone says that the machine was busy for moments.
+pub(crate) const LATE: Duration = Duration::from_micros(100);
+/// Lateness above one in this many parts of the response time is falling behind.
+const BEHIND: u32 = 10;
 
 /// Parts of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

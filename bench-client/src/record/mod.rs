@@ -11,7 +11,8 @@ mod row;
 mod summary;
 mod tally;
 
-pub use interval::{Interval, Phase};
+pub(crate) use interval::{BUSY, LATE, is_behind};
+pub use interval::{Interval, Phase, ThreadLoad};
 pub use latency::{LATENCY_MAX_NS, Latency};
 pub use outcome::{ErrorKind, OpClass, Outcome, Outcomes};
 pub use row::{ClientRow, RowKind};

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use kvlab_timing::Stamp;
 
-use super::{Outcomes, Tally};
+use super::{LATE, Outcomes, Tally};
 use crate::settings::{Load, Pipeline};
 
 /// The result of a run, warm-up left out.
@@ -69,6 +69,26 @@ impl Summary {
     }
 }
 
+impl Summary {
+    /// Whether the client itself, and not the server, may have been the limit; the notices say why.
+    #[must_use]
+    pub fn is_saturated(&self) -> bool {
+        self.notices.iter().any(Notice::is_saturation)
+    }
+}
+
+impl Notice {
+    /// Whether it says that the client could not keep up.
+    #[must_use]
+    pub fn is_saturation(&self) -> bool {
+        match self {
+            Self::FellBehind { late_p50, .. } => *late_p50 > LATE,
+            Self::Busy { .. } | Self::LagGrew { .. } => true,
+            _ => false,
+        }
+    }
+}
+
 /// What one thread did.
 #[derive(Clone, Debug, Default)]
 pub struct ThreadSummary {
@@ -108,6 +128,19 @@ pub enum Notice {
         thread: u32,
         /// Its processor time over elapsed time, spinning left out.
         cpu_share: f64,
+    },
+    /// The schedule lag grew from quarter to quarter of the run: more was due than the client's
+    /// slots could carry, and response times say how long the run was.
+    LagGrew {
+        /// Median lag of the first quarter.
+        first: Duration,
+        /// Median lag of the last quarter.
+        last: Duration,
+    },
+    /// The load began later than it was to, because set-up took too long.
+    StartedLate {
+        /// By how much.
+        by: Duration,
     },
     /// Requests timed out; they are counted but not in the latencies, whose tails are therefore
     /// too good.

@@ -24,6 +24,9 @@ pub struct Tally {
     /// be off ([`STAMP_TOLERANCE_NS`]), as after a step of the calendar clock. They count as the
     /// nearer of the two moments.
     pub stamps_astray: u64,
+    /// How long the turns of the workers' loops took, from one look at the sockets to the next, the
+    /// time asleep left out. Empty under virtual time.
+    pub turns: Latency,
     /// Requests written to sockets, retries included, handshake and tend not.
     pub sent: u64,
     /// Bytes written, everything included.
@@ -101,6 +104,7 @@ impl Tally {
         self.lag.merge(&other.lag);
         self.lateness.merge(&other.lateness);
         self.read_delay.merge(&other.read_delay);
+        self.turns.merge(&other.turns);
         self.stamps_astray += other.stamps_astray;
         self.sent += other.sent;
         self.bytes_out += other.bytes_out;
@@ -118,6 +122,7 @@ impl Tally {
         self.lag.clear();
         self.lateness.clear();
         self.read_delay.clear();
+        self.turns.clear();
         self.stamps_astray = 0;
         self.sent = 0;
         self.bytes_out = 0;

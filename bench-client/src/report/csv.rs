@@ -12,7 +12,7 @@ use ::csv::Writer;
 use super::number::rate;
 use super::quantile::{P50, P99, QUANTILES};
 use super::{Head, Report, Support, all_classes};
-use crate::record::{ClassTally, Interval, Latency, Phase, Summary};
+use crate::record::{ClassTally, Interval, Latency, Phase, Summary, ThreadLoad};
 
 /// Writes a heading and the rows of each interval.
 pub struct Csv<W: Write> {
@@ -111,7 +111,7 @@ fn cell(support: Support) -> String {
     support.ns().map_or_else(String::new, |ns| ns.to_string())
 }
 
-fn total_cells(interval: &Interval) -> [String; 8] {
+fn total_cells(interval: &Interval) -> [String; TOTAL_COLUMNS.len()] {
     let tally = &interval.tally;
     [
         cell(P50.of(&tally.lag)),
@@ -122,7 +122,26 @@ fn total_cells(interval: &Interval) -> [String; 8] {
         interval.connections.to_string(),
         interval.in_flight.to_string(),
         interval.backlog.to_string(),
+        cell(P99.of(&tally.lateness)),
+        tally.lateness.max_ns().to_string(),
+        cell(P50.of(&tally.read_delay)),
+        cell(P99.of(&tally.read_delay)),
+        tally.read_delay.max_ns().to_string(),
+        cell(P99.of(&tally.turns)),
+        tally.turns.max_ns().to_string(),
+        shares(interval, |thread| thread.cpu_share),
+        shares(interval, |thread| thread.spun_share),
     ]
+}
+
+/// A number for each thread, parted by semicolons.
+fn shares(interval: &Interval, of: impl Fn(&ThreadLoad) -> f64) -> String {
+    let shares: Vec<String> = interval
+        .threads
+        .iter()
+        .map(|thread| format!("{:.3}", of(thread)))
+        .collect();
+    shares.join(";")
 }
 
 fn phase(phase: Phase) -> &'static str {
@@ -184,7 +203,7 @@ const COLUMNS: [&str; 14] = [
 ];
 
 /// Columns of the rows of class `total`, after the latencies.
-const TOTAL_COLUMNS: [&str; 8] = [
+const TOTAL_COLUMNS: [&str; 17] = [
     "lag_p50_ns",
     "lag_p99_ns",
     "lag_max_ns",
@@ -193,6 +212,15 @@ const TOTAL_COLUMNS: [&str; 8] = [
     "connections",
     "in_flight",
     "backlog",
+    "lateness_p99_ns",
+    "lateness_max_ns",
+    "read_delay_p50_ns",
+    "read_delay_p99_ns",
+    "read_delay_max_ns",
+    "loop_turn_p99_ns",
+    "loop_turn_max_ns",
+    "cpu_shares",
+    "spun_shares",
 ];
 
 #[cfg(test)]

@@ -61,6 +61,9 @@ impl<'a> Live<'a> {
         if interval.backlog > interval.connections {
             line.push_str(&format!("  waiting {}", interval.backlog));
         }
+        if interval.is_saturated() {
+            line.push_str("  client saturated");
+        }
         line
     }
 }

@@ -11,6 +11,8 @@ pub(super) fn kind(notice: &Notice) -> &'static str {
     match notice {
         Notice::FellBehind { .. } => "fell_behind",
         Notice::Busy { .. } => "busy",
+        Notice::LagGrew { .. } => "lag_grew",
+        Notice::StartedLate { .. } => "started_late",
         Notice::TimeoutsExcluded { .. } => "timeouts_excluded",
         Notice::ConnectionsMissing { .. } => "connections_missing",
         Notice::ServerLost(_) => "server_lost",
@@ -42,6 +44,17 @@ pub fn sentence(notice: &Notice) -> String {
         Notice::Busy { thread, cpu_share } => format!(
             "thread {thread} used {} of a core: the client may be the limit, not the server",
             percent(*cpu_share)
+        ),
+        Notice::LagGrew { first, last } => format!(
+            "the schedule lag grew throughout the run, from {} ms in its first quarter to {} ms in \
+             its last: more was due than could be sent, and the response times depend on how long \
+             the run was",
+            millis(*first),
+            millis(*last),
+        ),
+        Notice::StartedLate { by } => format!(
+            "the load began {} ms later than --start-at asked, because the set-up took so long",
+            millis(*by)
         ),
         Notice::TimeoutsExcluded { count } => format!(
             "{} timed out and {} not in the latencies, whose tails are therefore too good",

@@ -13,7 +13,7 @@ use super::Head;
 use crate::host::Host;
 use crate::record::{
     ConnectTally, ErrorKind, Interval, Latency, Notice, Outcomes, Phase, Summary, Tally,
-    ThreadSummary,
+    ThreadLoad, ThreadSummary,
 };
 use crate::settings::{Arrivals, Load, Pipeline, PipelineMode, RedisTarget, Settings, Target};
 
@@ -201,6 +201,7 @@ pub(super) fn intervals() -> [Interval; 2] {
         connections: 10,
         in_flight: 1,
         backlog: 0,
+        threads: Vec::new(),
     };
     let mut tally = Tally::new(2);
     tally.classes[1].outcomes = Outcomes {
@@ -229,6 +230,16 @@ pub(super) fn intervals() -> [Interval; 2] {
         connections: 9,
         in_flight: 3,
         backlog: 12,
+        threads: vec![
+            ThreadLoad {
+                cpu_share: 0.25,
+                spun_share: 0.0625,
+            },
+            ThreadLoad {
+                cpu_share: 0.5,
+                spun_share: 0.0,
+            },
+        ],
     };
     [warmup, measured]
 }

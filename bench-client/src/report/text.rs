@@ -81,6 +81,11 @@ fn run_part(head: &Head, summary: &Summary) -> String {
         PipelineMode::Window => "window",
         PipelineMode::Batch => "batch",
     };
+    let mark = if summary.is_saturated() {
+        "CLIENT SATURATED: the figures below are partly its own, see the notes\n"
+    } else {
+        ""
+    };
     let mut text = format!("{}\n{model}\n", head.target);
     let _ = writeln!(
         text,
@@ -102,7 +107,7 @@ fn run_part(head: &Head, summary: &Summary) -> String {
             let _ = writeln!(text, ", after a warm-up of {}", counted(warmup, "request"));
         }
     }
-    text
+    text + mark
 }
 
 /// The classes of a summary by name, and all together at the end.
@@ -244,6 +249,9 @@ fn facts(head: &Head, summary: &Summary) -> String {
     if let Some(cpu) = cpu(summary) {
         fact(&mut text, "client CPU", &cpu);
     }
+    if !tally.turns.is_empty() {
+        fact(&mut text, "loop turns", &spread(&tally.turns));
+    }
     fact(&mut text, "host", &host(head));
     fact(
         &mut text,
@@ -314,7 +322,14 @@ fn cpu(summary: &Summary) -> Option<String> {
         .zip(&summary.threads)
         .filter_map(|(number, thread): (u32, _)| {
             let share = thread.cpu_share?;
-            Some(format!("thread {number} {}", percent(share)))
+            let mut text = format!("thread {number} {}", percent(share));
+            if let (Some(cpu), Some(spun)) = (thread.cpu, thread.spun)
+                && !spun.is_zero()
+            {
+                let spun = share * spun.as_secs_f64() / cpu.as_secs_f64();
+                let _ = write!(text, " ({} of it waiting)", percent(spun));
+            }
+            Some(text)
         })
         .collect();
     let used: Duration = summary.threads.iter().filter_map(|thread| thread.cpu).sum();
@@ -343,10 +358,9 @@ fn host(head: &Head) -> String {
 }
 
 fn notes(head: &Head, summary: &Summary) -> String {
-    let threads = head.settings.threads.get();
     let mut text = String::new();
     let notices = summary.notices.iter().map(notice::sentence);
-    for note in notices.chain(head.host.warnings(threads)) {
+    for note in notices.chain(head.host.warnings(&head.settings)) {
         let _ = writeln!(text, "note: {note}");
     }
     text

@@ -12,6 +12,16 @@ pub enum KernelStamps {
     On,
 }
 
+/// What a worker thread does while nothing is ready and nothing is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Polling {
+    /// It sleeps until the kernel wakes it.
+    #[default]
+    Sleep,
+    /// It looks again and again, and so needs a core of its own.
+    Spin,
+}
+
 impl KernelStamps {
     /// Whether they are asked for.
     #[must_use]

@@ -17,7 +17,7 @@ use std::time::Duration;
 pub use aerospike::{AerospikeOperation, AerospikeTarget, AerospikeVerb, Retries};
 pub use keys::{KeyPattern, KeySettings};
 pub use load::{Arrivals, Load, MixOrder, Pipeline, PipelineMode, Stop};
-pub use measure::KernelStamps;
+pub use measure::{KernelStamps, Polling};
 pub use redis::{RedisOperation, RedisTarget, RespVersion};
 pub use values::{Content, MAX_VALUE_SIZE, SizeDistribution, ValueSettings};
 
@@ -63,6 +63,11 @@ pub struct Settings {
     pub spin: bool,
     /// Whether the kernel's receive stamps are taken.
     pub kernel_stamps: KernelStamps,
+    /// Calendar time (Unix, nanoseconds) at which the load is to begin, warm-up included; without
+    /// it the load begins as soon as all connections are up. Not used under virtual time.
+    pub start_at_unix_ns: Option<u64>,
+    /// What threads do with nothing to do.
+    pub polling: Polling,
 }
 
 /// Bounded exponential waits between attempts to reconnect.
@@ -154,6 +159,8 @@ impl Settings {
             record_rows: false,
             spin: true,
             kernel_stamps: KernelStamps::Off,
+            polling: Polling::Sleep,
+            start_at_unix_ns: None,
         }
     }
 

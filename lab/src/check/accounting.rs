@@ -156,7 +156,7 @@ fn arrivals_before(rate: Rate, length_ns: u64) -> u64 {
 }
 
 /// Whether a notice leaves the timetable whole.
-fn is_harmless(notice: &Notice) -> bool {
+pub(super) fn is_harmless(notice: &Notice) -> bool {
     !matches!(notice, Notice::ServerLost(_))
 }
 

@@ -4,19 +4,28 @@
 //! [`judge`] runs them all.
 
 mod accounting;
+mod arrivals;
 mod exactness;
+mod figures;
 mod latency;
+mod law;
 mod recorder;
 mod rows;
 pub mod score;
+mod scores;
+mod steady;
 mod timetable;
 mod validity;
 
 pub use accounting::Accounting;
-pub use latency::{Figure, FigureKind, QuantileRow, TruthSource};
+pub use latency::{AspectRow, Figure, FigureKind, QuantileRow, TruthSource};
+pub use score::{Aspect, Score, ScoreName, Unit};
+pub use steady::WarmUp;
 pub use timetable::{Timetable, timetable};
 pub use validity::{Spread, Validity};
 
+use self::figures::Basis;
+use self::steady::Sample;
 use crate::noise::Floor;
 use crate::runner::{Evidence, Tier};
 use crate::scenario::Expect;
@@ -35,6 +44,10 @@ pub struct Judgement {
     pub accounting: Accounting,
     /// How well the machine carried the run.
     pub validity: Validity,
+    /// The named accuracy figures.
+    pub scores: Vec<Score>,
+    /// When the load was warm, where that can be told.
+    pub warm_up: Option<WarmUp>,
 }
 
 /// Judges a run. `floor` is what the machine adds to a request by itself, measured before; a virtual
@@ -42,7 +55,9 @@ pub struct Judgement {
 #[must_use]
 pub fn judge(evidence: &Evidence, expect: &Expect, floor: Option<&Floor>) -> Judgement {
     let accounting = Accounting::new(evidence);
-    let timetable = timetable(evidence);
+    let warm_up = WarmUp::detect(evidence);
+    let from = steady::steady_from(evidence, warm_up.as_ref());
+    let timetable = timetable::timetable_from(evidence, from);
     let mut findings = vec![rows::partners(evidence), rows::stamps(evidence)];
     findings.extend(accounting.findings(evidence, expect));
     findings.extend(timetable.findings(evidence));
@@ -50,13 +65,22 @@ pub fn judge(evidence: &Evidence, expect: &Expect, floor: Option<&Floor>) -> Jud
     if let Tier::Virtual { leg_ns } = evidence.tier {
         findings.push(exactness::rows(evidence, leg_ns));
     }
-    let figures = latency::figures(evidence, &timetable, expect, floor);
+    let basis = Basis {
+        evidence,
+        expect,
+        floor,
+        sample: &Sample::new(evidence, from),
+        timetable: &timetable,
+    };
+    let figures = figures::figures(&basis);
     findings.extend(figures.iter().filter_map(Figure::finding));
-    findings.extend(latency::law(evidence));
-    findings.extend(latency::sojourn(evidence, expect));
+    findings.extend(law::law(evidence));
+    findings.extend(law::sojourn(evidence, expect));
     let validity = Validity::new(evidence, floor);
+    let scores = scores::scores(&basis, &figures, &accounting, &validity);
+    findings.extend(scores::findings(&scores));
     if evidence.tier == Tier::Real {
-        findings.extend(validity.findings());
+        findings.extend(validity.findings(expect));
     }
     Judgement {
         verdict: overall(&findings),
@@ -64,5 +88,7 @@ pub fn judge(evidence: &Evidence, expect: &Expect, floor: Option<&Floor>) -> Jud
         figures,
         accounting,
         validity,
+        scores,
+        warm_up,
     }
 }

@@ -5,6 +5,7 @@
 
 use kvlab_bench_client::record::{ClientRow, Latency};
 
+use super::figures::network_ns;
 use crate::runner::Evidence;
 use crate::truth::join::is_timed;
 use crate::truth::{Quantile, Sorted};
@@ -31,6 +32,13 @@ pub(super) fn histograms(evidence: &Evidence) -> Finding {
         wrong.extend(compare("response", &tally.response(), &response));
         // What was sent and given up counts in the lag too, so only sent attempts are compared.
         wrong.extend(compare_lag(evidence));
+    }
+    let network = tally.network();
+    if !network.is_empty() {
+        let pairs = evidence.joined.pairs.iter();
+        let timed = pairs.filter(|pair| is_timed(&pair.client));
+        let samples: Sorted = timed.filter_map(network_ns).collect();
+        wrong.extend(compare("network", &network, &samples));
     }
     let text = if wrong.is_empty() {
         "histograms agree with the rows: count, least, largest, sum, quantiles".to_owned()

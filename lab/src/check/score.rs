@@ -202,6 +202,15 @@ impl fmt::Display for Aspect {
     }
 }
 
+/// A time in nanoseconds, or a count, as a value of a score.
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "times and counts are far below 2^53"
+)]
+pub(super) fn precise(number: u64) -> f64 {
+    number as f64
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,9 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use kvlab_bench_client::record::RowKind;
 use kvlab_bench_client::settings::{Arrivals, Load, PipelineMode};
+use kvlab_timing::Stamp;
 
-use super::accounting::all_load_answered;
+use super::accounting::{all_load_answered, is_harmless};
 use crate::runner::{Evidence, Tier};
+use crate::truth::arrivals::{self, Timing};
 use crate::truth::join::is_timed;
 use crate::truth::schedule::{Arrival, Pool, Served, simulate};
 use crate::truth::{Pair, Sorted};
@@ -31,8 +33,17 @@ pub enum Timetable {
 /// Works through the timetable of a run.
 #[must_use]
 pub fn timetable(evidence: &Evidence) -> Timetable {
+    timetable_from(evidence, Stamp::ZERO)
+}
+
+/// The same, with the response times of requests that were intended from a moment on alone.
+#[must_use]
+pub(super) fn timetable_from(evidence: &Evidence, from: Stamp) -> Timetable {
     if !evidence.settings.load.is_open() {
         return Timetable::Closed;
+    }
+    if !evidence.server.cuts.is_empty() {
+        return Timetable::Unknown("the server ended connections");
     }
     if !all_load_answered(evidence) {
         return Timetable::Unknown("not every request was answered");
@@ -58,7 +69,7 @@ pub fn timetable(evidence: &Evidence) -> Timetable {
             return Timetable::Unknown("connections were made anew or not used");
         }
         for (pair, served) in pairs.iter().zip(served(evidence, &pairs)) {
-            if is_timed(&pair.client) {
+            if is_timed(&pair.client) && pair.client.intended >= from {
                 responses.push(served.received_ns - pair.client.intended.as_nanos());
             }
             differing.extend(difference(evidence, pair, served));
@@ -144,15 +155,9 @@ impl Timetable {
     }
 }
 
-/// Uniform arrivals: the i-th was intended at `start + floor(i / rate)`.
-fn intended(evidence: &Evidence) -> Option<Finding> {
-    let Load::Open {
-        rate,
-        arrivals: Arrivals::Uniform,
-    } = evidence.settings.load
-    else {
-        return None;
-    };
+/// The moments that requests were intended for, in order, where all of them are known: requests
+/// that were never handed to a connection have no row.
+pub(super) fn intended_moments(evidence: &Evidence) -> Option<Vec<u64>> {
     let joined = &evidence.joined;
     let paired = joined.pairs.iter().map(|pair| &pair.client);
     let mut intended: Vec<u64> = paired
@@ -162,33 +167,61 @@ fn intended(evidence: &Evidence) -> Option<Finding> {
         .map(|row| row.intended.as_nanos())
         .collect();
     intended.sort_unstable();
-    // Requests that were never handed to a connection have no row: only without them is every
-    // moment known.
-    let complete = intended.len() as u64 == evidence.summary.due;
-    if !complete {
+    (intended.len() as u64 == evidence.summary.due).then_some(intended)
+}
+
+/// The timetable of the measured part by its law, rate and seed; `None` for a closed loop.
+pub(super) fn derived_moments(evidence: &Evidence) -> Option<(Vec<u64>, Arrivals)> {
+    let Load::Open { rate, arrivals } = evidence.settings.load else {
+        return None;
+    };
+    let stop = evidence.settings.stop;
+    let start = evidence.summary.started;
+    let timing = Timing {
+        rate,
+        threads: evidence.settings.threads.get(),
+        start,
+        end: stop.duration.map_or(Stamp::MAX, |length| start + length),
+        // An interrupted run has fewer, but never more than it counted.
+        most: stop.requests.unwrap_or(u64::MAX),
+    };
+    let moments = match arrivals {
+        Arrivals::Uniform => arrivals::uniform(&timing),
+        Arrivals::Poisson => arrivals::poisson(&timing, evidence.settings.seed),
+    };
+    Some((moments, arrivals))
+}
+
+/// Every request was intended for the moment that the timetable's law, rate and seed give.
+fn intended(evidence: &Evidence) -> Option<Finding> {
+    if evidence.summary.interrupted || !evidence.summary.notices.iter().all(is_harmless) {
         return None;
     }
-    let start = evidence.summary.started.as_nanos();
-    let (num, den) = (u128::from(rate.numerator()), u128::from(rate.denominator()));
-    let wrong: Vec<String> = (0_u128..)
-        .zip(&intended)
-        .filter_map(|(index, found)| {
-            let after = index * 1_000_000_000 * den / num;
-            let expected = u128::from(start) + after;
-            (u128::from(*found) != expected)
-                .then(|| format!("arrival {index}: intended at {found}, timetable {expected}"))
+    let intended = intended_moments(evidence)?;
+    let (derived, law) = derived_moments(evidence)?;
+    let (slack, name) = match law {
+        Arrivals::Uniform => (0, "uniform"),
+        Arrivals::Poisson => (arrivals::SLACK_NS, "poisson"),
+    };
+    let wrong: Vec<String> = (0..)
+        .zip(intended.iter().zip(&derived))
+        .filter(|(_, (found, expected))| found.abs_diff(**expected) > slack)
+        .map(|(index, (found, expected))| {
+            let index: u64 = index;
+            format!("arrival {index}: intended at {found}, timetable {expected}")
         })
         .collect();
-    let text = if wrong.is_empty() {
-        format!(
-            "{} arrivals at the moments of the uniform timetable",
-            intended.len()
-        )
+    let holds = wrong.is_empty() && intended.len() == derived.len();
+    let text = if holds {
+        let count = intended.len();
+        format!("{count} arrivals at the moments of the {name} timetable")
     } else {
         format!(
-            "{} arrivals not at the moments of the timetable",
-            wrong.len()
+            "{} of {} arrivals not at the moments of the timetable, which has {}",
+            wrong.len(),
+            intended.len(),
+            derived.len()
         )
     };
-    Some(Finding::proof("intended", wrong.is_empty(), text).with_examples(wrong))
+    Some(Finding::proof("intended", holds, text).with_examples(wrong))
 }

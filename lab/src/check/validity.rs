@@ -3,10 +3,12 @@
 use kvlab_bench_client::record::Latency;
 use serde::Serialize;
 
+use super::score::{Score, ScoreName, Unit, precise};
 use crate::noise::{self, Floor};
 use crate::runner::{Evidence, Tier};
+use crate::scenario::{Expect, Limit, Limits};
 use crate::truth::{Quantile, Sorted};
-use crate::verdict::Finding;
+use crate::verdict::{Finding, Verdict};
 
 /// A distribution in a few numbers, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -74,6 +76,18 @@ pub struct Validity {
     /// Share of processor time that anybody used, 0 to 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub busy_share: Option<f64>,
+    /// Share of processor time that other processes used, 0 to 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub others_share: Option<f64>,
+    /// Context switches of the whole machine per second.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub switches_per_second: Option<f64>,
+    /// Share of the time in which some thread of the machine waited for a core, 0 to 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pressure_share: Option<f64>,
+    /// Median of what the machine adds to a request of a closed loop whose connections march in step.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub floor_in_step_ns: Option<u64>,
     /// Median of what the machine adds to a request.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub floor_ns: Option<u64>,
@@ -89,6 +103,9 @@ pub struct Validity {
     /// Whether the server delays anything, so that there is something to inject.
     #[serde(skip)]
     injects: bool,
+    /// Whether the run was one under virtual time.
+    #[serde(skip)]
+    is_virtual: bool,
     /// How long the server writes when all slots of a closed loop are due together.
     #[serde(skip)]
     burst_ns: u64,
@@ -127,6 +144,12 @@ impl Validity {
                 .collect(),
             steal_share: evidence.machine.map(|machine| machine.steal_share),
             busy_share: evidence.machine.map(|machine| machine.busy_share),
+            others_share: evidence.machine.map(|machine| machine.others_share),
+            switches_per_second: evidence.machine.map(|machine| machine.switches_per_second),
+            pressure_share: evidence.machine.and_then(|machine| machine.pressure_share),
+            floor_in_step_ns: floor
+                .filter(|floor| floor.is_in_step())
+                .map(|floor| floor.of_service().median_ns()),
             floor_ns: floor.map(Floor::median_ns),
             floor_drift_ns: floor.map(Floor::drift_ns),
             floor_spread_p90_ns: floor.map(|floor| floor.spread_ns(Quantile::P90)),
@@ -136,20 +159,88 @@ impl Validity {
             } else {
                 BURST_NS.min(slots * WRITE_NS)
             },
+            is_virtual: evidence.tier != Tier::Real,
             injects: !evidence.server.latency.is_none() && evidence.tier == Tier::Real,
         }
     }
 
+    /// Whether requests waited for free slots: the largest lag is far above the client's own lateness.
+    pub(super) fn waited_for_slots(&self) -> bool {
+        self.waited(|lag| lag.max_ns)
+    }
+
+    /// Whether that was so for the 99th percentile of the lag.
+    pub(super) fn one_in_a_hundred_waited(&self) -> bool {
+        self.waited(|lag| lag.p99_ns)
+    }
+
+    fn waited(&self, at: impl Fn(&Spread) -> u64) -> bool {
+        let granted = if self.is_virtual { 0 } else { SLOTS_NS };
+        match (&self.lag, &self.lateness) {
+            (Some(lag), Some(lateness)) => {
+                at(lag) > granted.saturating_add(at(lateness).saturating_mul(2))
+            }
+            _ => false,
+        }
+    }
+
+    /// The injection error at its quantiles, before the write.
+    pub(super) fn injection_scores(&self, limits: &Limits) -> Vec<Score> {
+        let error = &self.injection_error;
+        let (p50, p90, p99) = self.injection_limits(limits);
+        [
+            (Quantile::P50, error.p50_ns, p50),
+            (Quantile::P90, error.p90_ns, p90),
+            (Quantile::P99, error.p99_ns, p99),
+        ]
+        .map(|(q, value, limit)| {
+            let score = Score::new(ScoreName::InjErr, Unit::Nanoseconds).at(q);
+            if !q.is_supported_by(error.count) {
+                let needed = q.samples_needed();
+                return score.because(format!("needs {needed} samples, has {}", error.count));
+            }
+            let score = score.value(precise(value));
+            if !self.injects {
+                return if self.is_virtual {
+                    score.within(0.0)
+                } else {
+                    score.because("nothing is injected")
+                };
+            }
+            let judged = score.within(precise(limit));
+            // Beyond its limits a run is void: the server is at fault, not the client.
+            Score {
+                verdict: judged.verdict.map(|verdict| match verdict {
+                    Verdict::Fail => Verdict::Void,
+                    other => other,
+                }),
+                ..judged
+            }
+        })
+        .to_vec()
+    }
+
+    /// Limits of the injection error: those of the scenario, or the usual ones. In a closed loop all
+    /// slots may be due together.
+    fn injection_limits(&self, limits: &Limits) -> (u64, u64, u64) {
+        let at = |q, usual| match limits.at(q) {
+            None => usual,
+            Some(Limit::Unjudged) => u64::MAX,
+            Some(Limit::Within(tolerance)) => tolerance.of_ns(0),
+        };
+        let (p50, p90, p99) = INJECTION;
+        (
+            at(Quantile::P50, p50 + self.burst_ns / 2),
+            at(Quantile::P90, p90 + self.burst_ns),
+            at(Quantile::P99, p99 + self.burst_ns),
+        )
+    }
+
     /// The signs by which a run is void.
-    pub(super) fn findings(&self) -> Vec<Finding> {
+    pub(super) fn findings(&self, expect: &Expect) -> Vec<Finding> {
         let mut findings = Vec::new();
         if self.injects {
-            let (p50, p90, p99) = INJECTION;
-            let limits = (
-                p50 + self.burst_ns / 2,
-                p90 + self.burst_ns,
-                p99 + self.burst_ns,
-            );
+            let limits = self.injection_limits(&expect.injection);
             let error = &self.injection_error;
             findings.push(limited("injection", "injection error", error, &limits));
         }
@@ -168,6 +259,20 @@ impl Validity {
                 STEAL_SHARE * 100.0
             );
             findings.push(Finding::validity("steal", steal <= STEAL_SHARE, text));
+        }
+        if let Some(others) = self.others_share {
+            let waited = self.pressure_share.map_or_else(String::new, |share| {
+                format!(
+                    "; a thread waited for a core {:.0} % of the time",
+                    share * 100.0
+                )
+            });
+            let text = format!(
+                "{:.0} % of processor time used by other processes, limit {:.0} %{waited}",
+                others * 100.0,
+                OTHERS_SHARE * 100.0
+            );
+            findings.push(Finding::validity("others", others <= OTHERS_SHARE, text));
         }
         if let (Some(floor), Some(drift), Some(p90), Some(p99)) = (
             self.floor_ns,
@@ -223,6 +328,8 @@ const INJECTION: (u64, u64, u64) = (20_000, 120_000, 500_000);
 const WRITE_NS: u64 = 4_000;
 /// Bound of what is granted for it.
 const BURST_NS: u64 = 1_000_000;
+/// Lag beyond the client's own lateness from which on requests have waited for slots.
+const SLOTS_NS: u64 = 100_000;
 /// Limits of the client's lateness: beyond them it did not get the processor when it was due.
 const LATENESS: (u64, u64, u64) = (50_000, 250_000, 1_000_000);
 /// How far the floor may move during a run, from the middle to each end.
@@ -231,6 +338,8 @@ const FLOOR_DRIFT: u64 = 50_000;
 const FLOOR_SPREAD: (u64, u64) = (250_000, 1_000_000);
 /// Share of processor time that the hypervisor may take.
 const STEAL_SHARE: f64 = 0.02;
+/// Share of processor time that other processes may use.
+const OTHERS_SHARE: f64 = 0.5;
 
 #[cfg(test)]
 mod tests {

@@ -95,6 +95,9 @@ pub fn run(args: &RunArgs, out: &mut dyn Write, err: &mut dyn Write) -> ExitStat
     if args.list {
         return list(&scenarios, out);
     }
+    if args.clock() == Clock::Real && refuse_boundaries(&scenarios, err) {
+        return ExitStatus::Usage;
+    }
     let control = Control::new();
     let _watch = match SignalWatch::start(control.clone()) {
         Ok(watch) => watch,
@@ -197,6 +200,25 @@ fn load(file: &Path) -> Result<Scenario, ScenarioError> {
     }
 }
 
+/// Whether a quantile that is to be judged lies where the distribution jumps; says which.
+fn refuse_boundaries(scenarios: &[Scenario], err: &mut dyn Write) -> bool {
+    let edges = scenarios.iter().flat_map(|scenario| {
+        let edges = scenario.boundaries();
+        edges.map(move |(client, edge)| (&scenario.name, client, edge))
+    });
+    let mut count = 0;
+    for (scenario, client, edge) in edges {
+        count += 1;
+        if count <= MOST_BOUNDARIES {
+            let _ = writeln!(err, "error: {scenario}: {edge} (client {client})");
+        }
+    }
+    if count > MOST_BOUNDARIES {
+        let _ = writeln!(err, "and {} more", count - MOST_BOUNDARIES);
+    }
+    count > 0
+}
+
 /// The clients by scenario.
 fn list(scenarios: &[Scenario], out: &mut dyn Write) -> ExitStatus {
     let mut text = String::new();
@@ -283,6 +305,8 @@ fn status_of(error: &PartError) -> ExitStatus {
     }
 }
 
+/// Quantiles at an edge that are named one by one.
+const MOST_BOUNDARIES: usize = 10;
 /// Clients up to which a report shows each in full.
 const MOST_IN_FULL: usize = 8;
 

@@ -4,7 +4,6 @@
 use std::fmt::{self, Write};
 
 use super::{PartReport, Report, text};
-use crate::check::FigureKind;
 use crate::runner::Tier;
 use crate::truth::Quantile;
 use crate::verdict::Verdict;
@@ -74,10 +73,7 @@ fn write_part(part: &PartReport, tier: Tier, out: &mut String) -> fmt::Result {
 /// The errors at the quantiles people look at first.
 fn write_errors(part: &PartReport, out: &mut String) -> fmt::Result {
     for figure in &part.judgement.figures {
-        let name = match figure.figure {
-            FigureKind::Service => "service",
-            FigureKind::Response => "response",
-        };
+        let name = figure.figure.as_str();
         write!(out, "; {name}")?;
         for row in &figure.quantiles {
             if [Quantile::P50, Quantile::P99].contains(&row.quantile) {

@@ -4,7 +4,7 @@
 use serde::Serialize;
 
 use super::{LoadReport, PartReport, Report};
-use crate::check::{Accounting, Figure, Validity};
+use crate::check::{Accounting, Figure, Score, Validity, WarmUp};
 use crate::noise::Machine;
 use crate::runner::Tier;
 use crate::verdict::{Finding, Verdict};
@@ -45,9 +45,13 @@ struct Client<'a> {
     rate_per_second: f64,
     requests: &'a Accounting,
     figures: &'a [Figure],
+    scores: &'a [Score],
     measured: &'a Validity,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    warm_up: Option<&'a WarmUp>,
     findings: &'a [Finding],
     sequence_hash: String,
+    delays_hash: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     rows_hash: Option<String>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
@@ -99,9 +103,12 @@ fn client(part: &PartReport) -> Client<'_> {
         rate_per_second: part.rate_per_second,
         requests: &part.judgement.accounting,
         figures: &part.judgement.figures,
+        scores: &part.judgement.scores,
         measured: &part.judgement.validity,
+        warm_up: part.judgement.warm_up.as_ref(),
         findings: &part.judgement.findings,
         sequence_hash: format!("{:016x}", part.sequence_hash),
+        delays_hash: format!("{:016x}", part.delays_hash),
         rows_hash: part.rows_hash.map(|hash| format!("{hash:016x}")),
         notices: &part.notices,
     }

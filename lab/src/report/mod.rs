@@ -8,6 +8,7 @@ pub mod brief;
 pub mod html;
 pub mod json;
 pub mod junit;
+mod scores;
 pub mod series;
 pub mod text;
 
@@ -21,7 +22,7 @@ use crate::check::Judgement;
 use crate::noise::Machine;
 use crate::runner::{Evidence, Tier};
 use crate::scenario::{Part, Scenario};
-use crate::truth::digest::of_pairs;
+use crate::truth::digest::{of_delays, of_pairs};
 use crate::verdict::Verdict;
 
 /// What a scenario came to.
@@ -65,6 +66,8 @@ pub struct PartReport {
     pub rows_hash: Option<u64>,
     /// Hash over the sequence of operations that the client drew.
     pub sequence_hash: u64,
+    /// Hash over the delays that the server drew.
+    pub delays_hash: u64,
     /// Answered requests per second.
     pub rate_per_second: f64,
     /// What the client itself says one must know.
@@ -156,6 +159,7 @@ impl PartReport {
             judgement,
             rows_hash: is_virtual.then(|| of_pairs(&evidence.joined.pairs)),
             sequence_hash: evidence.summary.sequence_hash,
+            delays_hash: of_delays(&evidence.joined.pairs),
             rate_per_second: evidence.summary.rate(),
             notices: evidence.summary.notices.iter().map(notice).collect(),
             elapsed_ns: u64::try_from(evidence.summary.elapsed().as_nanos()).unwrap_or(u64::MAX),

@@ -6,8 +6,9 @@ use std::fmt::{self, Write};
 use comfy_table::presets::UTF8_BORDERS_ONLY;
 use comfy_table::{CellAlignment, Table};
 
-use super::{LoadReport, PartReport, Report};
-use crate::check::{Figure, FigureKind, QuantileRow, Spread, TruthSource};
+use super::{LoadReport, PartReport, Report, scores};
+use crate::check::{AspectRow, Figure, FigureKind, QuantileRow, Spread, TruthSource, WarmUp};
+use crate::environment::Machine;
 use crate::runner::Tier;
 use crate::verdict::Verdict;
 
@@ -44,24 +45,52 @@ fn write_report(report: &Report, out: &mut String) -> fmt::Result {
         )?;
     }
     if let Some(machine) = &report.machine {
-        writeln!(
-            out,
-            "machine: {} cores, kernel {}, clock {}, load {}; a sleeping thread wakes {} late \
-             (p90 {}, p99 {})",
-            machine.cores,
-            machine.kernel,
-            machine.clock_source,
-            machine.load,
-            time(machine.wake_up_p50_ns),
-            time(machine.wake_up_p90_ns),
-            time(machine.wake_up_p99_ns),
-        )?;
+        write_environment(machine, out)?;
     }
     for part in &report.parts {
         writeln!(out)?;
         write_part(part, report.tier, out)?;
     }
     writeln!(out, "\nverdict: {}", report.verdict)
+}
+
+fn write_environment(machine: &Machine, out: &mut String) -> fmt::Result {
+    let optional = |fact: &Option<String>| {
+        fact.as_ref()
+            .map_or_else(String::new, |fact| format!(", {fact}"))
+    };
+    writeln!(
+        out,
+        "machine: {} cores{}, {}, clock {}, load {}{}",
+        machine.cores,
+        optional(&machine.processor),
+        machine.kernel,
+        machine.clock_source,
+        machine.load,
+        machine
+            .governor
+            .as_ref()
+            .map_or_else(String::new, |governor| format!(", governor {governor}")),
+    )?;
+    writeln!(
+        out,
+        "         a sleeping thread wakes {} late (p90 {}, p99 {})",
+        time(machine.wake_up_p50_ns),
+        time(machine.wake_up_p90_ns),
+        time(machine.wake_up_p99_ns),
+    )?;
+    let priority = &machine.priority;
+    let nice = |nice: Option<i32>| nice.map_or_else(|| "?".to_owned(), |nice| nice.to_string());
+    write!(
+        out,
+        "priority: {}, nice {}",
+        priority.policy.as_deref().unwrap_or("?"),
+        nice(priority.nice)
+    )?;
+    if let Some(group) = priority.autogroup_nice {
+        write!(out, ", of the session {group}")?;
+    }
+    writeln!(out, "; kvlab {}, {}", machine.version, machine.compiler)
 }
 
 fn write_server(
@@ -90,6 +119,7 @@ fn write_part(part: &PartReport, tier: Tier, out: &mut String) -> fmt::Result {
     for figure in &part.judgement.figures {
         write_figure(figure, tier, out)?;
     }
+    scores::write(&part.judgement.scores, out)?;
     let requests = &part.judgement.accounting;
     writeln!(
         out,
@@ -107,6 +137,9 @@ fn write_part(part: &PartReport, tier: Tier, out: &mut String) -> fmt::Result {
         requests.not_sent,
     )?;
     write_machine(part, tier, out)?;
+    if let Some(warm_up) = &part.judgement.warm_up {
+        write_warm_up(warm_up, out)?;
+    }
     for notice in &part.notices {
         writeln!(out, "notice: {notice}")?;
     }
@@ -130,9 +163,15 @@ fn write_part(part: &PartReport, tier: Tier, out: &mut String) -> fmt::Result {
         .filter(|found| found.verdict == Verdict::Pass);
     let names: Vec<&str> = passed.map(|finding| finding.name).collect();
     writeln!(out, "checks passed: {}", names.join(", "))?;
+    write!(
+        out,
+        "hashes: operations {:016x}, delays {:016x}",
+        part.sequence_hash, part.delays_hash
+    )?;
     if let Some(hash) = part.rows_hash {
-        writeln!(out, "hash of the rows: {hash:016x}")?;
+        write!(out, ", rows {hash:016x}")?;
     }
+    writeln!(out)?;
     write!(out, "{}: {}", part.name, part.judgement.verdict)?;
     if part.attempts > 1 {
         write!(out, ", after {} void runs", part.attempts - 1)?;
@@ -180,6 +219,9 @@ fn write_machine(part: &PartReport, tier: Tier, out: &mut String) -> fmt::Result
             time(measured.floor_spread_p99_ns.unwrap_or(0)),
         )?;
     }
+    if let Some(floor) = measured.floor_in_step_ns {
+        write!(out, "; {} in step", time(floor))?;
+    }
     writeln!(out)?;
     let shares: Vec<String> = measured
         .cpu_share
@@ -187,15 +229,47 @@ fn write_machine(part: &PartReport, tier: Tier, out: &mut String) -> fmt::Result
         .map(|share| format!("{:.0} %", share * 100.0))
         .collect();
     write!(out, "processor: client threads {}", shares.join(", "))?;
+    writeln!(out, "; {:.0} answers per second", part.rate_per_second)?;
     if let (Some(busy), Some(steal)) = (measured.busy_share, measured.steal_share) {
         write!(
             out,
-            "; machine {:.0} % busy, {:.1} % stolen",
+            "machine {:.0} % busy, {:.0} % by others, {:.1} % stolen, {:.0} context switches per second",
             busy * 100.0,
-            steal * 100.0
+            measured.others_share.unwrap_or(0.0) * 100.0,
+            steal * 100.0,
+            measured.switches_per_second.unwrap_or(0.0),
+        )?;
+        if let Some(pressure) = measured.pressure_share {
+            write!(
+                out,
+                ", a thread waited for a core {:.0} % of the time",
+                pressure * 100.0
+            )?;
+        }
+        writeln!(out)?;
+    }
+    Ok(())
+}
+
+fn write_warm_up(warm_up: &WarmUp, out: &mut String) -> fmt::Result {
+    write!(
+        out,
+        "warm-up: {} by the scenario; steady after {} by the mean, {} by p99 of 100 ms windows (MSER-5)",
+        time(warm_up.configured_ns),
+        time(warm_up.steady_mean_ns),
+        time(warm_up.steady_p99_ns),
+    )?;
+    if !warm_up.is_steady {
+        write!(out, "; not settled in the first half of the run")?;
+    }
+    if warm_up.left_out_ns > 0 {
+        write!(
+            out,
+            "; {} more left out of the figures",
+            time(warm_up.left_out_ns)
         )?;
     }
-    writeln!(out, "; {:.0} answers per second", part.rate_per_second)
+    writeln!(out)
 }
 
 pub(super) fn describe(load: &LoadReport) -> String {
@@ -225,11 +299,18 @@ fn write_figure(figure: &Figure, tier: Tier, out: &mut String) -> fmt::Result {
             "by the timetable",
         ),
         (FigureKind::Response, _) => ("response time (from the intended moment)", "by the stamps"),
+        (FigureKind::Network, _) => (
+            "network time (from the send to the kernel's stamp)",
+            "true sojourn",
+        ),
     };
     let beyond = match (figure.figure, tier) {
         (FigureKind::Service, Tier::Real) => "; the error is reported - true - floor",
         (FigureKind::Service, Tier::Virtual { .. }) => "; the error is reported - true - network",
-        (FigureKind::Response, _) => "; the error is reported - true",
+        (FigureKind::Response, Tier::Real) => {
+            "; the error is reported - true, - floor outside of a queue or freeze"
+        }
+        (FigureKind::Response | FigureKind::Network, _) => "; the error is reported - true",
     };
     writeln!(out, "{name}, {} requests{beyond}", figure.samples)?;
     let mut table = Table::new();
@@ -246,29 +327,48 @@ fn write_figure(figure: &Figure, tier: Tier, out: &mut String) -> fmt::Result {
     for row in &figure.quantiles {
         table.add_row(cells(row));
     }
+    for row in &figure.aspects {
+        table.add_row(aspect_cells(row));
+    }
     for column in table.column_iter_mut().skip(1).take(5) {
         column.set_cell_alignment(CellAlignment::Right);
     }
     writeln!(out, "{table}")
 }
 
-fn cells(row: &QuantileRow) -> [String; 7] {
-    let verdict = match (row.verdict, &row.reason) {
+fn aspect_cells(row: &AspectRow) -> [String; 7] {
+    [
+        row.of.to_string(),
+        "-".to_owned(),
+        time(row.true_ns),
+        time(row.reported_ns),
+        signed(row.error_ns),
+        tolerance(row.tolerance_ns),
+        verdict(row.verdict, row.reason.as_deref()),
+    ]
+}
+
+fn tolerance(tolerance_ns: Option<u64>) -> String {
+    tolerance_ns.map_or_else(|| "-".to_owned(), |ns| format!("+-{}", time(ns)))
+}
+
+fn verdict(verdict: Option<Verdict>, reason: Option<&str>) -> String {
+    match (verdict, reason) {
         (Some(verdict), _) => verdict.to_string(),
         (None, Some(reason)) => format!("n/a: {reason}"),
         (None, None) => "n/a".to_owned(),
-    };
+    }
+}
+
+fn cells(row: &QuantileRow) -> [String; 7] {
     [
         row.quantile.to_string(),
         time(row.injected_ns),
         time(row.true_ns),
         time(row.reported_ns),
         signed(row.error_ns),
-        row.tolerance_ns.map_or_else(
-            || "-".to_owned(),
-            |tolerance| format!("+-{}", time(tolerance)),
-        ),
-        verdict,
+        tolerance(row.tolerance_ns),
+        verdict(row.verdict, row.reason.as_deref()),
     ]
 }
 

@@ -12,12 +12,13 @@ use std::net::SocketAddr;
 use kvlab_bench_client::record::{ClientRow, RowKind, Summary};
 use kvlab_bench_client::settings::Target;
 use kvlab_bench_client::{RunError, Settings};
-use kvlab_mock_server::latency::{Freeze, LatencyRules};
+use kvlab_mock_server::latency::{Cut, Freeze, LatencyRules};
 use kvlab_mock_server::{ServerConfig, StartError};
 use kvlab_timing::Stamp;
 
 use crate::noise::MachineUse;
 use crate::truth::Joined;
+use crate::truth::cuts::Cuts;
 use crate::truth::timing::{Freezes, Rule};
 
 /// What a finished run of one client left behind.
@@ -112,6 +113,8 @@ pub struct ServerFacts {
     pub latency: LatencyRules,
     /// Its freezes.
     pub freezes: Vec<Freeze>,
+    /// The moments at which it was to end connections.
+    pub cuts: Vec<Cut>,
 }
 
 impl ServerFacts {
@@ -120,6 +123,7 @@ impl ServerFacts {
             started,
             latency: config.latency.clone(),
             freezes: config.freezes.clone(),
+            cuts: config.cuts.clone(),
         }
     }
 
@@ -127,6 +131,12 @@ impl ServerFacts {
     #[must_use]
     pub fn freezes(&self) -> Freezes {
         Freezes::new(self.started, &self.freezes)
+    }
+
+    /// Its cuts as moments.
+    #[must_use]
+    pub fn cuts(&self) -> Cuts {
+        Cuts::new(self.started, &self.cuts)
     }
 }
 
@@ -136,6 +146,7 @@ impl Evidence {
     pub fn rule(&self) -> Rule {
         Rule {
             freezes: self.server.freezes(),
+            cuts: self.server.cuts(),
             open: self.settings.load.is_open(),
         }
     }

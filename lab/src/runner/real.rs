@@ -84,27 +84,44 @@ pub fn run_with_floor_by(
     settings: &Settings,
     control: &Control,
 ) -> Result<(Evidence, Floor), PartError> {
-    let before = floor_run(client, config, settings, control)?;
+    let floor = |kind| floor_run(client, config, settings, control, kind);
+    let in_step = matches!(settings.load, Load::Closed) && marches_in_step(config);
+    let step = || in_step.then(|| floor(FloorKind::InStep)).transpose();
+    let (before, step_before) = (floor(FloorKind::Open)?, step()?);
     let evidence = run_by(client, config.clone(), settings.clone(), control)?;
-    let after = floor_run(client, config, settings, control)?;
-    Ok((evidence, Floor::between(&before, &after)))
+    let (step_after, after) = (step()?, floor(FloorKind::Open)?);
+    let mut floor = Floor::between(&before, &after);
+    if let (Some(before), Some(after)) = (step_before, step_after) {
+        floor = floor.with_step(Floor::between(&before, &after));
+    }
+    Ok((evidence, floor))
+}
+
+/// How the requests of a floor run come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum FloorKind {
+    /// By a timetable.
+    Open,
+    /// In a closed loop whose connections march in step.
+    InStep,
 }
 
 /// Measures what the machine adds to a request by itself: the same client and connections against a
 /// server without delay.
 ///
-/// It has to wake and to batch as the run itself will. An open loop keeps its rate. The connections
-/// of a closed loop whose delays are all alike march in step, send together and are answered
-/// together, and so they do without delay: it stays a closed loop. Where delays differ they spread,
-/// and the floor is that of an open loop of about the rate that will come out.
+/// The floor is that of an open loop: an open loop keeps its rate, a closed one gets about the rate
+/// that will come out. The connections of a closed loop whose delays are all alike march in step,
+/// send together and are answered together; what that adds to a request they show without delay,
+/// too, and its service time is judged by a closed loop's floor beside the open one's.
 fn floor_run(
     client: &dyn Client,
     config: &ServerConfig,
     settings: &Settings,
     control: &Control,
+    kind: FloorKind,
 ) -> Result<Vec<Pair>, PartError> {
     let mut settings = settings.clone();
-    if matches!(settings.load, Load::Closed) && !marches_in_step(config) {
+    if matches!(settings.load, Load::Closed) && kind == FloorKind::Open {
         // A closed loop sleeps until a reply wakes it; a pacer that spins between close deadlines
         // would never sleep and measure a floor that the run cannot reach.
         settings.spin = false;

@@ -7,7 +7,7 @@ use kvlab_bench_client::Control;
 use super::client::Own;
 use super::{PartError, Tier, real, virtual_time};
 use crate::check::judge;
-use crate::noise::Machine;
+use crate::environment::{Machine, Priority};
 use crate::report::{PartReport, Report};
 use crate::scenario::{Part, Scenario};
 use crate::verdict::Verdict;
@@ -57,7 +57,10 @@ pub fn run(
     control: &Control,
     progress: &mut dyn Progress,
 ) -> Result<Report, SuiteError> {
-    let machine = (clock == Clock::Real).then(Machine::measure);
+    let machine = (clock == Clock::Real).then(|| {
+        Priority::raise();
+        Machine::measure()
+    });
     let mut parts = Vec::with_capacity(scenario.parts.len());
     for (index, part) in scenario.parts.iter().enumerate() {
         let place = format!("{}/{} {}", index + 1, scenario.parts.len(), part.name);

@@ -63,11 +63,13 @@ pub fn run_by(
     let (result, truth) = world.run(control)?;
     let result = client.hand_over(result);
     let pools = Pools::from_rows(&result.rows, &connections_by_thread(&result.summary));
+    let mut joined = join(result.rows, truth.rows, Network::Exact);
+    facts.cuts().excuse(&mut joined, leg_ns);
     Ok(Evidence {
         tier: Tier::Virtual { leg_ns },
         pools,
         machine: None,
-        joined: join(result.rows, truth.rows, Network::Exact),
+        joined,
         summary: result.summary,
         settings,
         server: facts,

@@ -53,6 +53,7 @@ pub(super) fn resolve(
         name,
         has_given_name,
         server: None,
+        boundaries: Vec::new(),
         settings,
         expect,
     })
@@ -146,11 +147,20 @@ fn is_load_option(command: &Command, key: &str) -> bool {
     let known = command
         .get_arguments()
         .any(|argument| argument.get_long() == Some(key));
-    known && !OUTPUT_OPTIONS.contains(&key)
+    known && !OWN_OPTIONS.contains(&key)
 }
 
-/// Options of `kvlab bench` that say where results go: the lab has its own.
-const OUTPUT_OPTIONS: [&str; 5] = ["json", "csv", "hdr-log", "max-errors", "quiet"];
+/// Options of `kvlab bench` that say where results go, or when the load begins: the lab has its own
+/// ways.
+const OWN_OPTIONS: [&str; 7] = [
+    "json",
+    "csv",
+    "hdr-log",
+    "html",
+    "max-errors",
+    "quiet",
+    "start-at",
+];
 
 /// Appends the words that set an option.
 fn option(key: &str, value: &Value, words: &mut Vec<String>) -> Result<(), String> {

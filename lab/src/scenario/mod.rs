@@ -4,6 +4,7 @@
 //! the line. What is written in the file (`parse`) is resolved into the settings that server and
 //! load generator take, so a [`Scenario`] is legal by construction.
 
+mod boundary;
 mod capacity;
 mod client;
 mod cover;
@@ -20,7 +21,10 @@ use kvlab_bench_client::Settings;
 use kvlab_bench_client::settings::Target;
 use kvlab_mock_server::ServerConfig;
 
-pub use expect::{Expect, Limit, Limits, Threshold, Tolerance, default_response, default_service};
+pub use expect::{
+    Expect, Limit, Limits, Threshold, Tolerance, default_mean, default_network, default_response,
+    default_service,
+};
 pub use parse::TierName;
 pub use server::ServerPart;
 
@@ -58,6 +62,8 @@ pub struct Part {
     pub settings: Settings,
     /// What is expected.
     pub expect: Expect,
+    /// Judged quantiles that lie at the edge of a mode, each with the line that puts it there.
+    boundaries: Vec<String>,
 }
 
 /// Why there is no scenario.
@@ -125,6 +131,17 @@ impl Scenario {
                 server.config.seed = seed;
             }
         }
+    }
+
+    /// Judged quantiles that lie where the distribution jumps, so that a run in real time could say
+    /// nothing about them: the client and why, with the line and the key that put them there.
+    pub fn boundaries(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.parts.iter().flat_map(|part| {
+            let name = part.name.as_str();
+            part.boundaries
+                .iter()
+                .map(move |edge| (name, edge.as_str()))
+        })
     }
 
     /// The configuration of the server for one part: only the port the part needs is opened.

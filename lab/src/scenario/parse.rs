@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue, Deserializer};
 
+use super::boundary::{self, Cause};
 use super::client::{self, RawClient};
 use super::expect::Expect;
 use super::server::{RawServer, Wrong};
@@ -102,6 +103,22 @@ pub(super) fn scenario(name: &str, text: &str) -> Result<Scenario, String> {
     whole.ok_or_else(|| "the sweep has no combination".to_owned())
 }
 
+/// Where the keys stand that can put a quantile at the edge of a mode.
+#[derive(Clone, Copy, Debug)]
+struct Places {
+    latency: usize,
+    freeze: usize,
+}
+
+impl Places {
+    fn of(self, cause: Cause) -> usize {
+        match cause {
+            Cause::Latency => self.latency,
+            Cause::Freeze => self.freeze,
+        }
+    }
+}
+
 /// The text of a file, to tell lines.
 struct Source<'a>(&'a str);
 
@@ -109,6 +126,11 @@ impl<'a> Source<'a> {
     /// Resolves a document without sweep.
     fn resolve(&self, name: &str, mut document: Table<'a>) -> Result<Scenario, String> {
         let clients = self.clients(document.remove("client"))?;
+        let place = |key| Some(document.get("server")?.get_ref().get(key)?.span().start);
+        let places = Places {
+            latency: place("latency").unwrap_or(0),
+            freeze: place("freeze").unwrap_or(0),
+        };
         let whole = 0..self.0.len();
         let raw = RawScenario::deserialize(Deserializer::from(Spanned::new(whole, document)))
             .map_err(|error| self.said(error))?;
@@ -138,7 +160,7 @@ impl<'a> Source<'a> {
             tiers: raw.tiers,
             repeat,
             retries,
-            parts: self.parts(clients, &server, network_ns, raw.expect)?,
+            parts: self.parts(clients, (&server, places), network_ns, raw.expect)?,
             server,
             network_ns,
         })
@@ -174,7 +196,7 @@ impl<'a> Source<'a> {
     fn parts(
         &self,
         clients: Vec<Node<'a>>,
-        server: &ServerPart,
+        (server, places): (&ServerPart, Places),
         network_ns: u64,
         usual: Expect,
     ) -> Result<Vec<Part>, String> {
@@ -187,8 +209,12 @@ impl<'a> Source<'a> {
             let (raw, expect) = self.client(entries)?;
             let expect = expect.unwrap_or(usual);
             let surroundings = client::Surroundings { server, network_ns };
-            let part = client::resolve(raw, expect, &surroundings)
+            let mut part = client::resolve(raw, expect, &surroundings)
                 .map_err(|wrong| self.near(table, wrong))?;
+            part.boundaries = boundary::find(&part.settings, &part.expect, server, network_ns)
+                .into_iter()
+                .map(|edge| self.at(places.of(edge.cause), &edge.message))
+                .collect();
             if parts.iter().any(|other| other.name == part.name) {
                 let message = format!("two clients are called '{}': give them names", part.name);
                 return Err(self.at(table, &message));

@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::str::FromStr;
 
 use kvlab_mock_server::ServerConfig;
-use kvlab_mock_server::latency::{Freeze, LatencyRules, Rule};
+use kvlab_mock_server::latency::{LatencyRules, Rule};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -23,6 +23,7 @@ pub struct ServerPart {
 pub(super) struct RawServer {
     latency: OneOrMore,
     freeze: OneOrMore,
+    cut: OneOrMore,
     workers: usize,
     seed: u64,
     spin: bool,
@@ -35,6 +36,7 @@ impl Default for RawServer {
         Self {
             latency: OneOrMore::default(),
             freeze: OneOrMore::default(),
+            cut: OneOrMore::default(),
             workers: usual.workers,
             seed: 1,
             spin: usual.spin,
@@ -62,7 +64,6 @@ impl RawServer {
         let rules: Vec<Rule> = self.latency.parse("latency")?;
         let latency =
             LatencyRules::new(rules).map_err(|error| (None, format!("latency: {error}")))?;
-        let freezes: Vec<Freeze> = self.freeze.parse("freeze")?;
         if !(1..=MAX_WORKERS).contains(&self.workers) {
             let message = format!(
                 "workers: expected 1 to {MAX_WORKERS}, found {}",
@@ -77,7 +78,8 @@ impl RawServer {
             workers: self.workers,
             seed: self.seed,
             latency,
-            freezes,
+            freezes: self.freeze.parse("freeze")?,
+            cuts: self.cut.parse("cut")?,
             spin: self.spin,
             record_rows: true,
             ..ServerConfig::default()

@@ -40,12 +40,18 @@ macro_rules! files {
     };
 }
 
-const FILES: [(&str, &str); 7] = files![
+const FILES: [(&str, &str); 13] = files![
+    "faults",
     "fixed-hash",
     "freeze",
     "freeze-one-slot",
+    "full-closed",
+    "full-open",
     "injection",
+    "long-freeze",
     "matrix",
     "quickstart",
+    "repeat",
+    "smoke",
     "ten-minutes",
 ];

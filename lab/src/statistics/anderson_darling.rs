@@ -116,12 +116,16 @@ mod tests {
             (ONE_PERCENT, 0.99),
         ] {
             let found = probability_below(a2);
-            assert!((found - probability).abs() < 2e-4, "{a2}: {found}");
+            assert!((found - probability).abs() < 3e-4, "{a2}: {found}");
         }
         assert!(probability_below(NEVER) > 0.99999 && probability_below(0.0) == 0.0);
     }
 
     /// Gaps at the middle of equal shares of the exponential law.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "rounded down to whole units"
+    )]
     fn ideal(count: u64, mean: f64) -> Sorted {
         (0..count)
             .map(|i| {

@@ -77,6 +77,25 @@ pub fn of_pairs(pairs: &[Pair]) -> u64 {
     hash.value()
 }
 
+/// The hash of the delays that the server drew: connection by connection in the order of their first
+/// requests, the wanted delay of each request. Equal for equal settings, seed and number of requests
+/// on each connection.
+#[must_use]
+pub fn of_delays(pairs: &[Pair]) -> u64 {
+    let mut connections: Vec<&[Pair]> = pairs
+        .chunk_by(|one, next| {
+            let (one, next) = (one.key(), next.key());
+            (one.address, one.ordinal) == (next.address, next.ordinal)
+        })
+        .collect();
+    connections.sort_by_key(|rows| rows.first().map(|pair| (pair.server.read, pair.key())));
+    let mut hash = Fnv1a::default();
+    for pair in connections.into_iter().flatten() {
+        hash.number(pair.server.wanted_ns);
+    }
+    hash.value()
+}
+
 fn address(hash: &mut Fnv1a, address: SocketAddr) {
     hash.bytes(address.to_string().as_bytes());
 }
@@ -122,6 +141,22 @@ mod tests {
             hash.bytes(text.as_bytes());
             assert_eq!(hash.value(), value, "{text:?}");
         }
+    }
+
+    #[test]
+    fn delays_are_hashed_in_the_order_in_which_connections_began() {
+        let delays = |ports: [u16; 2]| {
+            let mut pairs = vec![pair(ports[0], 0, 100), pair(ports[1], 0, 200)];
+            pairs[1].server.wanted_ns = 7;
+            pairs.sort_by_key(Pair::key);
+            of_delays(&pairs)
+        };
+        // FNV-1a over 1000 and 7, eight bytes each, lowest first.
+        let mut expected = Fnv1a::default();
+        expected.bytes(&[0xe8, 3, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(delays([1, 2]), expected.value());
+        // The ports that the kernel gave do not matter.
+        assert_eq!(delays([9, 2]), expected.value());
     }
 
     #[test]

@@ -57,6 +57,8 @@ impl Quantile {
     }
 }
 
+/// Deviations of a 95 % interval.
+pub const Z_95: f64 = 1.96;
 /// Samples that have to lie above a quantile for it to be judged.
 pub const SAMPLES_ABOVE: u64 = 100;
 
@@ -157,11 +159,31 @@ impl Sorted {
         self.0.iter().map(|sample| u128::from(*sample)).sum()
     }
 
+    /// The mean, 0 when there are no samples.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "the nearest value is wanted")]
+    pub fn mean(&self) -> f64 {
+        self.sum() as f64 / self.len().max(1) as f64
+    }
+
+    /// The mean rounded to the nearest whole number, half up; 0 when there are no samples.
+    #[must_use]
+    pub fn rounded_mean(&self) -> u64 {
+        rounded_mean(self.sum(), self.len())
+    }
+
     /// The samples, ascending.
     #[must_use]
     pub fn samples(&self) -> &[u64] {
         &self.0
     }
+}
+
+/// `sum / count` rounded to the nearest whole number, half up; 0 when there are none.
+#[must_use]
+pub fn rounded_mean(sum: u128, count: u64) -> u64 {
+    let count = u128::from(count.max(1));
+    u64::try_from((sum + count / 2) / count).unwrap_or(u64::MAX)
 }
 
 impl FromIterator<u64> for Sorted {
@@ -217,6 +239,14 @@ mod tests {
         assert_eq!(samples.half_width(Quantile::P50, 2.0), 100);
         // At the end the interval is cut.
         assert_eq!(samples.interval(Quantile::P99_9, 100.0).1, 10_000);
+    }
+
+    #[test]
+    fn means_are_exact_and_rounded_half_up() {
+        let samples: Sorted = [1, 2, 2, 5].into_iter().collect();
+        assert_eq!((samples.mean(), samples.rounded_mean()), (2.5, 3));
+        assert_eq!(rounded_mean(7, 3), 2);
+        assert_eq!(Sorted::default().rounded_mean(), 0);
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //! ([`schedule`]).
 
 pub mod arrivals;
+pub mod cuts;
 pub mod digest;
 pub mod exact;
 pub mod join;

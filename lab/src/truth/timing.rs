@@ -13,11 +13,13 @@
 
 use std::collections::BTreeMap;
 
+use kvlab_bench_client::record::STAMP_TOLERANCE_NS;
 use kvlab_mock_server::exchange::Protocol;
 use kvlab_mock_server::latency::Freeze;
 use kvlab_timing::Stamp;
 
 use super::Pair;
+use super::cuts::Cuts;
 use super::join::Key;
 
 /// The freezes of a server as moments of the clock.
@@ -144,6 +146,8 @@ pub enum Fault {
     Start,
     /// Due at another moment than the rule gives.
     Due,
+    /// Answered after the cut of its connection, or cut without one.
+    Cut,
     /// Rows of one connection with different numbers, or of different ones with the same.
     Connection,
     /// Written before it was due.
@@ -152,6 +156,9 @@ pub enum Fault {
     WriteBackwards,
     /// Received before it was written.
     ReceivedEarly,
+    /// The kernel's receive stamp lies before the write or after the read, by more than its
+    /// conversion may be off.
+    Kernel,
     /// The client's time is shorter than the server's.
     ShorterThanSojourn,
     /// The client has a reply that the server did not write, or an end that fits no reply.
@@ -168,10 +175,12 @@ impl Fault {
             Self::ReadBeforeSent => "read by the server before it was sent",
             Self::Start => "started at another moment than the rule gives",
             Self::Due => "due at another moment than the rule gives",
+            Self::Cut => "answered after its connection was cut, or cut without a reason",
             Self::Connection => "number of its connection is not its connection's alone",
             Self::WrittenEarly => "written before it was due",
             Self::WriteBackwards => "stamp after the write before the stamp before it",
             Self::ReceivedEarly => "received before it was written",
+            Self::Kernel => "kernel's receive stamp outside of write and read",
             Self::ShorterThanSojourn => "client's time shorter than the server's",
             Self::Answer => "client and server disagree whether it was answered",
         }
@@ -183,6 +192,8 @@ impl Fault {
 pub struct Rule {
     /// The server's freezes.
     pub freezes: Freezes,
+    /// The moments at which it was to end connections.
+    pub cuts: Cuts,
     /// Whether the load was an open loop.
     pub open: bool,
 }
@@ -194,6 +205,8 @@ pub fn faults(pairs: &[Pair], rule: &Rule) -> Vec<(Key, Fault)> {
     let mut before: Option<&Pair> = None;
     // The latest due moment so far on the connection.
     let mut last_due = 0;
+    // The first read of the connection.
+    let mut first_read = 0;
     let mut numbers = BTreeMap::new();
     for pair in pairs {
         let same = before.is_some_and(|before| {
@@ -203,11 +216,15 @@ pub fn faults(pairs: &[Pair], rule: &Rule) -> Vec<(Key, Fault)> {
         if !same {
             before = None;
             last_due = 0;
+            first_read = pair.server.read.as_nanos();
         }
         let mut report = |fault| found.push((pair.key(), fault));
         check_client(pair, rule, &mut report);
         check_server(pair, before, last_due, rule, &mut report);
         check_both(pair, &mut report);
+        if !rule.cuts.keeps(pair, first_read) {
+            report(Fault::Cut);
+        }
         let owner = (pair.client.local, pair.client.ordinal);
         if *numbers.entry(pair.server.connection).or_insert(owner) != owner
             || before.is_some_and(|before| before.server.connection != pair.server.connection)
@@ -290,6 +307,13 @@ fn check_both(pair: &Pair, report: &mut impl FnMut(Fault)) {
     if received < server.written {
         report(Fault::ReceivedEarly);
     }
+    if let Some(kernel) = client.kernel {
+        let early = server.written.saturating_since(kernel);
+        let late = kernel.saturating_since(received);
+        if early.max(late) > STAMP_TOLERANCE_NS {
+            report(Fault::Kernel);
+        }
+    }
     if received.saturating_since(client.sent) < pair.sojourn_ns() {
         report(Fault::ShorterThanSojourn);
     }
@@ -370,7 +394,9 @@ mod tests {
 
     #[test]
     fn rows_that_keep_the_rule_have_no_fault() {
-        let pairs: Vec<Pair> = (0..5).map(|n| pair(7, n, 10_000 * (n + 1))).collect();
+        let mut pairs: Vec<Pair> = (0..5).map(|n| pair(7, n, 10_000 * (n + 1))).collect();
+        pairs[1].client.kernel = Some(pairs[1].server.written.sub_nanos(2_000));
+        pairs[2].client.kernel = pairs[2].client.received.map(|at| at.add_nanos(2_000));
         assert_eq!(faults(&pairs, &open()), []);
         assert_eq!(faults(&pairs, &Rule::default()), []);
     }
@@ -380,7 +406,7 @@ mod tests {
 
     #[test]
     fn every_broken_rule_is_found() {
-        let biases: [Bias; 11] = [
+        let biases: [Bias; 13] = [
             // A clock that is started late, after the server has read.
             (
                 |pair| pair.client.sent = pair.client.sent.add_nanos(11),
@@ -393,6 +419,17 @@ mod tests {
             (
                 |pair| pair.client.received = pair.client.received.map(|at| at.sub_nanos(11)),
                 Fault::ReceivedEarly,
+            ),
+            (
+                |pair| pair.client.kernel = Some(pair.server.written.sub_nanos(2_001)),
+                Fault::Kernel,
+            ),
+            (
+                |pair| {
+                    let received = pair.client.received.unwrap();
+                    pair.client.kernel = Some(received.add_nanos(2_001));
+                },
+                Fault::Kernel,
             ),
             (|pair| pair.client.received = None, Fault::Answer),
             (|pair| pair.client.outcome = Outcome::Timeout, Fault::Answer),

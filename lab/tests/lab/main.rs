@@ -15,5 +15,6 @@ mod scenario_files;
 mod schemas;
 mod support;
 mod sweeps;
+mod tiers;
 mod timing_models;
 mod virtual_runs;

@@ -224,3 +224,23 @@ fn every_file_that_comes_with_the_project_is_legal() {
     }
     assert!(count >= 4, "{count} scenarios");
 }
+
+#[test]
+fn the_examples_of_the_document_are_legal() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/scenario-format.md");
+    let document = std::fs::read_to_string(path).unwrap();
+    let examples: Vec<&str> = document
+        .split("```toml\n")
+        .skip(1)
+        .map(|rest| rest.split("```").next().unwrap())
+        .collect();
+    assert_eq!(examples.len(), 3);
+    let parts = examples.iter().map(|text| {
+        let scenario = Scenario::parse("example", text);
+        scenario
+            .unwrap_or_else(|error| panic!("{error}\nin\n{text}"))
+            .parts
+            .len()
+    });
+    assert_eq!(parts.collect::<Vec<_>>(), [1, 6, 4]);
+}

@@ -8,6 +8,15 @@ use super::support::{assert_passes, finding, run, scenario};
 
 /// Runs a scenario on both protocols, demands that everything holds, and hands the evidence on.
 fn exact(server: &str, client: &str) -> [Evidence; 2] {
+    run_both(server, client, true)
+}
+
+/// The same for a server of which the simulated timetable cannot know everything.
+fn exact_without_timetable(server: &str, client: &str) -> [Evidence; 2] {
+    run_both(server, client, false)
+}
+
+fn run_both(server: &str, client: &str, has_timetable: bool) -> [Evidence; 2] {
     ["redis", "aerospike/test/s"].map(|target| {
         let client: Vec<&str> = client
             .lines()
@@ -18,7 +27,7 @@ fn exact(server: &str, client: &str) -> [Evidence; 2] {
         let (evidence, judgement) = run(&scenario(&text), 0);
         assert_passes(&judgement, &text);
         finding(&judgement, "exact");
-        if evidence.settings.load.is_open() {
+        if has_timetable && evidence.settings.load.is_open() {
             finding(&judgement, "timetable");
         }
         evidence
@@ -69,6 +78,31 @@ fn a_freeze_of_one_connection_holds_that_one_alone() {
             assert_eq!(connections_with(&evidence, FaultKind::Frozen), [2]);
             let numbers = connections_with(&evidence, FaultKind::None);
             assert!(numbers.len() >= 3, "{numbers:?}");
+        }
+    }
+}
+
+#[test]
+fn what_a_cut_takes_is_lost_and_nothing_else() {
+    for cut in [
+        "cut = 'every=90ms,how=reset'",
+        "cut = ['at=33ms,connection=1', 'at=100ms']",
+        // Some wait for the end of a freeze when it comes.
+        "cut = 'at=120ms'\nfreeze = 'at=100ms,for=50ms'",
+    ] {
+        for client in CLIENTS {
+            let server = format!("latency = 'uniform(500us,8ms)'\n{cut}");
+            let client = format!("{client}\nexpect.failed = 1000");
+            for evidence in exact_without_timetable(&server, &client) {
+                let lost = evidence.summary.tally.outcomes().lost;
+                let rows = evidence.joined.pairs.iter().map(|pair| &pair.server);
+                let cut = rows.filter(|row| row.fault == FaultKind::Cut);
+                let cut = u64::try_from(cut.count()).unwrap();
+                assert!(cut > 0 && lost >= cut, "{cut} cut, {lost} lost");
+                // What was on its way when the connection ended, and no more.
+                let on_their_way = u64::try_from(evidence.joined.excused.len()).unwrap();
+                assert_eq!(lost, cut + on_their_way);
+            }
         }
     }
 }

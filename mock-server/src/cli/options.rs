@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 
 use super::port::Port;
-use super::settings::{FreezeSetting, Settings};
+use super::settings::{OrNone, Settings};
 use crate::config::RedisVersion;
-use crate::latency::Rule;
+use crate::latency::{Cut, Freeze, Rule};
 
 /// The options of `serve`. Each but `--config` and `--print-config` is also a key of the
 /// configuration file.
@@ -42,7 +42,12 @@ pub struct ServeArgs {
     /// Freezes the server, may be repeated: every=2s,for=150ms[,first=1s], at=3s,for=1s, or none;
     /// with ,connection=N that connection alone
     #[arg(long, value_name = "FREEZE", help_heading = "Timing")]
-    pub freeze: Vec<FreezeSetting>,
+    pub freeze: Vec<OrNone<Freeze>>,
+
+    /// Ends connections, may be repeated: every=2s[,first=1s], at=3s, or none; with ,connection=N
+    /// that one alone, with ,how=reset by a reset
+    #[arg(long, value_name = "CUT", help_heading = "Timing")]
+    pub cut: Vec<OrNone<Cut>>,
 
     /// Waits without spinning: cheaper, and about 50 us less precise
     #[arg(long, help_heading = "Timing")]
@@ -110,6 +115,7 @@ impl ServeArgs {
             ports_file: self.ports_file,
             latency: (!self.latency.is_empty()).then_some(self.latency),
             freeze: (!self.freeze.is_empty()).then_some(self.freeze),
+            cut: (!self.cut.is_empty()).then_some(self.cut),
             spin: self.no_spin.then_some(false),
             workers: self.workers,
             seed: self.seed,

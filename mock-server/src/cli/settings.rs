@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use super::port::Port;
 use crate::config::{RedisVersion, ServerConfig};
-use crate::latency::{Freeze, LatencyRules, ParseError, Rule};
+use crate::latency::{Cut, Freeze, LatencyRules, Rule};
 use crate::server::StartError;
 
 /// Settings of a server as given; what is `None` was not given. Lists that are given replace those
@@ -41,7 +41,10 @@ pub struct Settings {
     pub latency: Option<Vec<Rule>>,
     /// The freezes.
     #[serde(with = "as_text::list")]
-    pub freeze: Option<Vec<FreezeSetting>>,
+    pub freeze: Option<Vec<OrNone<Freeze>>>,
+    /// The moments at which connections are ended.
+    #[serde(with = "as_text::list")]
+    pub cut: Option<Vec<OrNone<Cut>>>,
     /// Whether waiting ends in a short spin.
     pub spin: Option<bool>,
     /// Worker threads.
@@ -90,6 +93,7 @@ impl Settings {
             ports_file: self.ports_file.or(other.ports_file),
             latency: self.latency.or(other.latency),
             freeze: self.freeze.or(other.freeze),
+            cut: self.cut.or(other.cut),
             spin: self.spin.or(other.spin),
             workers: self.workers.or(other.workers),
             seed: self.seed.or(other.seed),
@@ -121,12 +125,8 @@ impl Settings {
                 .number(),
             shared_port,
             latency: LatencyRules::new(self.latency.clone().unwrap_or_default())?,
-            freezes: self
-                .freeze
-                .iter()
-                .flatten()
-                .filter_map(|setting| setting.0)
-                .collect(),
+            freezes: values(&self.freeze),
+            cuts: values(&self.cut),
             ..ServerConfig::default()
         };
         set(&mut config.bind, &self.bind);
@@ -152,13 +152,8 @@ impl Settings {
             port: Some(config.shared_port.into()),
             ports_file: given.ports_file.clone(),
             latency: Some(config.latency.rules().to_vec()),
-            freeze: Some(
-                config
-                    .freezes
-                    .iter()
-                    .map(|freeze| FreezeSetting(Some(*freeze)))
-                    .collect(),
-            ),
+            freeze: settings(&config.freezes),
+            cut: settings(&config.cuts),
             spin: Some(config.spin),
             workers: Some(config.workers),
             seed: Some(config.seed),
@@ -178,28 +173,40 @@ fn set<T: Clone>(setting: &mut T, given: &Option<T>) {
     }
 }
 
-/// A freeze, or `none` to override one.
+/// A value, or `none` to override those of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FreezeSetting(pub Option<Freeze>);
+pub struct OrNone<T>(pub Option<T>);
 
-impl FromStr for FreezeSetting {
-    type Err = ParseError;
+impl<T: FromStr> FromStr for OrNone<T> {
+    type Err = T::Err;
 
-    fn from_str(text: &str) -> Result<Self, ParseError> {
+    fn from_str(text: &str) -> Result<Self, T::Err> {
         match text {
             "none" => Ok(Self(None)),
-            _ => text.parse().map(|freeze| Self(Some(freeze))),
+            _ => text.parse().map(|value| Self(Some(value))),
         }
     }
 }
 
-impl std::fmt::Display for FreezeSetting {
+impl<T: std::fmt::Display> std::fmt::Display for OrNone<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.0 {
-            Some(freeze) => freeze.fmt(f),
+            Some(value) => value.fmt(f),
             None => f.write_str("none"),
         }
     }
+}
+
+/// The values of a list as it was given.
+fn values<T: Clone>(given: &Option<Vec<OrNone<T>>>) -> Vec<T> {
+    let all = given.iter().flatten();
+    all.filter_map(|setting| setting.0.clone()).collect()
+}
+
+/// The list as it could have been given.
+fn settings<T: Clone>(values: &[T]) -> Option<Vec<OrNone<T>>> {
+    let setting = |value: &T| OrNone(Some(value.clone()));
+    Some(values.iter().map(setting).collect())
 }
 
 const REDIS_PORT: u16 = 6379;
@@ -289,6 +296,7 @@ port = 4000
 ports-file = "/tmp/ports"
 latency = ["constant(1ms)", "redis.get@user:*=lognormal(p50=300us,p99=2ms)"]
 freeze = ["every=2s,for=150ms,first=1s", "at=3s,for=1s,connection=2"]
+cut = ["every=10s", "at=3s,connection=2,how=reset"]
 spin = false
 workers = 2
 seed = 7
@@ -331,6 +339,7 @@ aerospike-port = 3000
 port = "off"
 latency = []
 freeze = []
+cut = []
 spin = true
 workers = 1
 seed = 0
@@ -351,6 +360,7 @@ stats = false
         for (key, text) in [
             ("latency", "constant(1ms)"),
             ("freeze", "every=2s,for=150ms"),
+            ("cut", "every=2s"),
         ] {
             let one = Settings::from_toml(&format!("{key} = \"{text}\"")).unwrap();
             let list = Settings::from_toml(&format!("{key} = [\"{text}\"]")).unwrap();
@@ -360,14 +370,16 @@ stats = false
 
     #[test]
     fn what_is_given_first_beats_what_comes_after() {
-        let options = Settings::from_toml("seed = 1\nlatency = [\"none\"]\nfreeze = \"none\"");
+        let options = Settings::from_toml(
+            "seed = 1\nlatency = [\"none\"]\nfreeze = \"none\"\ncut = \"none\"",
+        );
         let merged = options.unwrap().or(Settings::from_toml(FULL).unwrap());
         assert_eq!(merged.seed, Some(1));
         assert_eq!(merged.workers, Some(2));
         assert_eq!(merged.latency.as_ref().map(Vec::len), Some(1));
         let config = merged.resolve().unwrap();
         assert!(config.latency.is_none());
-        assert_eq!(config.freezes, []);
+        assert_eq!((config.freezes, config.cuts), (Vec::new(), Vec::new()));
     }
 
     #[test]

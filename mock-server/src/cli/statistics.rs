@@ -37,6 +37,8 @@ impl fmt::Display for Statistics<'_> {
         }
         for (name, count) in [
             ("connections accepted", stats.accepted),
+            ("connections cut", stats.closed),
+            ("connections reset", stats.reset),
             ("bytes read", stats.bytes_in),
             ("bytes written", stats.bytes_out),
         ] {
@@ -143,6 +145,8 @@ mod tests {
             [
                 words("calls redis get 100"),
                 words("connections accepted 2"),
+                words("connections cut 0"),
+                words("connections reset 0"),
                 words("bytes read 2200"),
                 words("bytes written 500"),
             ]

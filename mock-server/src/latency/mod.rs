@@ -1,5 +1,7 @@
-//! How late a reply is meant to be: latency rules, the laws they draw from, and freezes.
+//! How late a reply is meant to be: latency rules and the laws they draw from, freezes, and cuts of
+//! connections.
 
+mod cut;
 mod distribution;
 mod freeze;
 mod gauss;
@@ -10,6 +12,7 @@ mod rules;
 mod selector;
 mod text;
 
+pub use cut::{Cut, CutKind};
 pub use distribution::Distribution;
 pub use freeze::{Freeze, Freezes};
 pub use law::{Exponential, LawError, Lognormal, Mixture, Normal, Pareto, Uniform};

@@ -372,7 +372,8 @@ impl<'a> Values<'a> {
         })
     }
 
-    fn find(&self, name: &str) -> Option<(&'a str, usize)> {
+    /// The text of a value and its place, if it was given.
+    pub(super) fn find(&self, name: &str) -> Option<(&'a str, usize)> {
         let place = self
             .parameters
             .iter()

@@ -16,7 +16,11 @@ pub(super) async fn serve(hub: Rc<Hub>, connection: Rc<Connection>) {
         .session
         .borrow_mut()
         .close(now, &mut hub.worker.borrow_mut());
-    discard_input(&hub, &connection);
+    if connection.session.borrow().ends_by_reset() {
+        connection.transport.reset_when_closed();
+    } else {
+        discard_input(&hub, &connection);
+    }
     hub.connections.borrow_mut().remove(&connection.id);
 }
 

@@ -137,18 +137,19 @@ impl Hub {
             connection.input_paused.set(false);
             connection.wake();
         }
-        if let Some(moment) = session.poll_timeout() {
+        let next = if connection.write_blocked.get() {
+            session.poll_cut()
+        } else {
+            session.poll_timeout()
+        };
+        if let Some(moment) = next {
             self.schedule(connection, moment);
         }
     }
 
     fn schedule(&self, connection: &Connection, moment: Stamp) {
-        if connection.write_blocked.get()
-            || connection
-                .scheduled
-                .get()
-                .is_some_and(|known| known <= moment)
-        {
+        let known = connection.scheduled.get();
+        if known.is_some_and(|known| known <= moment) {
             return;
         }
         connection.scheduled.set(Some(moment));

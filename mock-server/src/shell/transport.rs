@@ -8,8 +8,10 @@
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use kvlab_timing::Stamp;
+use socket2::SockRef;
 use tokio::io::unix::AsyncFd;
 
 /// A plain TCP transport registered with the runtime of the current thread.
@@ -63,6 +65,13 @@ impl Transport {
     /// Reads what is there, with the kernel's receive stamp where the transport has one.
     pub(crate) fn try_read(&self, buf: &mut [u8]) -> io::Result<(usize, Option<Stamp>)> {
         Ok((self.socket.get_ref().read(buf)?, None))
+    }
+
+    /// Has the client see a reset when the socket is closed, and no orderly end.
+    pub(crate) fn reset_when_closed(&self) {
+        // With a linger time of 0 a close discards what is unsent and sends RST. A socket that the
+        // client has left already may refuse, and needs none.
+        let _ = SockRef::from(self.socket.get_ref()).set_linger(Some(Duration::ZERO));
     }
 
     /// Writes what the socket takes.

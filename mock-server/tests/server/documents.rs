@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use kvlab_mock_server::cli::Settings;
-use kvlab_mock_server::latency::{Freeze, Rule};
+use kvlab_mock_server::latency::{Cut, Freeze, Rule};
 
 fn document(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -22,7 +22,7 @@ fn blocks(text: &str, language: &str) -> Vec<String> {
 }
 
 #[test]
-fn documented_rules_and_freezes_are_read() {
+fn documented_rules_freezes_and_cuts_are_read() {
     let text = document("latency.md");
     let rules = blocks(&text, "rules").concat();
     assert!(rules.lines().count() > 20);
@@ -34,6 +34,11 @@ fn documented_rules_and_freezes_are_read() {
     assert_eq!(freezes.lines().count(), 5);
     for line in freezes.lines() {
         assert_eq!(line.parse::<Freeze>().unwrap().to_string(), line);
+    }
+    let cuts = blocks(&text, "cuts").concat();
+    assert_eq!(cuts.lines().count(), 4);
+    for line in cuts.lines() {
+        assert_eq!(line.parse::<Cut>().unwrap().to_string(), line);
     }
 }
 

@@ -1,5 +1,6 @@
 //! The server as a part of a program or a test.
 
+use std::io::ErrorKind;
 use std::net::TcpStream;
 use std::time::Duration;
 
@@ -58,7 +59,7 @@ async fn it_starts_and_stops_inside_a_runtime() {
         stream.readable().await.unwrap();
         match stream.try_read(&mut reply) {
             Ok(len) => break len,
-            Err(error) => assert_eq!(error.kind(), std::io::ErrorKind::WouldBlock),
+            Err(error) => assert_eq!(error.kind(), ErrorKind::WouldBlock),
         }
     };
     assert_eq!(&reply[..len], b"+PONG\r\n");
@@ -171,5 +172,46 @@ fn a_freeze_of_one_connection_holds_that_one_alone() {
         let held = row.connection == 1 && row.read < end;
         assert_eq!(row.fault == FaultKind::Frozen, held, "{row:?}");
         assert_eq!(row.start, if held { end } else { row.read }, "{row:?}");
+    }
+}
+
+#[test]
+fn cut_connections_end_with_what_was_under_way_unanswered() {
+    let server = MockServer::builder()
+        .workers(2)
+        .latency("get=constant(10s)")
+        .cut("at=400ms,connection=1")
+        .cut("at=400ms,connection=2,how=reset")
+        .record_rows(true)
+        .start()
+        .unwrap();
+    let address = server.redis_addr().unwrap();
+    let [mut other, mut closed, mut reset] = [(); 3].map(|()| Client::connect(address));
+    for client in [&mut closed, &mut reset] {
+        client.send(b"PING\r\nGET key\r\nPING\r\n");
+        assert_eq!(client.line(), "+PONG");
+    }
+    assert_eq!(closed.rest().unwrap(), "");
+    let error = reset.rest().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::ConnectionReset);
+    assert_eq!(other.ask("PING"), "+PONG");
+    let cut = server.shared().started + Duration::from_millis(400);
+    let truth = server.stop();
+    assert_eq!((truth.stats.closed, truth.stats.reset), (1, 1));
+    for number in [1, 2] {
+        let mut rows = truth.rows.iter().filter(|row| row.connection == number);
+        let row = rows.next().unwrap();
+        assert_eq!((row.command, row.answered), ("ping", true));
+        assert!(
+            row.read < cut,
+            "the machine was too busy to connect in time"
+        );
+        // The last one was due at once, but behind the one before it.
+        for command in ["get", "ping"] {
+            let row = rows.next().unwrap();
+            assert_eq!((row.command, row.answered), (command, false));
+            assert_eq!((row.started, row.fault), (true, FaultKind::Cut));
+        }
+        assert_eq!(rows.next(), None);
     }
 }

@@ -1,6 +1,6 @@
 //! As much of a client as these tests need.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
@@ -31,6 +31,13 @@ impl Client {
     /// Writes without waiting for a reply.
     pub(crate) fn send(&mut self, bytes: &[u8]) {
         self.stream.get_mut().write_all(bytes).unwrap();
+    }
+
+    /// All that comes until the server ends the connection.
+    pub(crate) fn rest(&mut self) -> io::Result<String> {
+        let mut rest = String::new();
+        self.stream.read_to_string(&mut rest)?;
+        Ok(rest)
     }
 
     /// The next reply.

@@ -6,13 +6,15 @@ use kvlab_timing::Stamp;
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::engine::recorder::Part;
-use crate::record::Phase;
+use crate::record::{Phase, ThreadLoad};
 
 /// Measures the calling thread.
 #[derive(Debug, Default)]
 pub(super) struct CpuMeter {
     begin: Option<Reading>,
     end: Option<Reading>,
+    /// At the end of the last interval.
+    last: Option<Reading>,
     /// Time spent in spinning so far, kept up by the pacing task.
     pub(super) spun_ns: u64,
 }
@@ -35,30 +37,51 @@ struct Reading {
     spun_ns: u64,
 }
 
+impl Reading {
+    fn since(&self, earlier: &Self) -> CpuTime {
+        let used = self.used.saturating_sub(earlier.used);
+        CpuTime {
+            used,
+            spun: Duration::from_nanos(self.spun_ns.saturating_sub(earlier.spun_ns)).min(used),
+            elapsed: Duration::from_nanos(self.at.saturating_since(earlier.at)),
+        }
+    }
+}
+
+impl CpuTime {
+    /// The same as shares of the elapsed time.
+    pub(crate) fn load(&self) -> Option<ThreadLoad> {
+        let elapsed = self.elapsed.as_secs_f64();
+        (elapsed > 0.0).then(|| ThreadLoad {
+            cpu_share: self.used.as_secs_f64() / elapsed,
+            spun_share: self.spun.as_secs_f64() / elapsed,
+        })
+    }
+}
+
 impl CpuMeter {
     /// The load begins at `start`.
     pub(super) fn begin(&mut self, start: Stamp) {
         self.begin = Some(self.read(start));
+        self.last = self.begin;
     }
 
-    /// An interval is over.
-    pub(super) fn passed(&mut self, part: &Part) {
+    /// An interval is over; gives its processor time.
+    pub(super) fn passed(&mut self, part: &Part) -> Option<CpuTime> {
+        let reading = self.read(part.end);
         match part.phase {
-            Phase::Warmup => self.begin(part.end),
-            Phase::Measured => self.end = Some(self.read(part.end)),
+            Phase::Warmup => self.begin = Some(reading),
+            Phase::Measured => self.end = Some(reading),
             Phase::Drain => {}
         }
+        let last = self.last.replace(reading)?;
+        Some(reading.since(&last))
     }
 
     /// What the measured part took.
     pub(super) fn result(&self) -> Option<CpuTime> {
         let (begin, end) = (self.begin?, self.end?);
-        let used = end.used.saturating_sub(begin.used);
-        Some(CpuTime {
-            used,
-            spun: Duration::from_nanos(end.spun_ns - begin.spun_ns).min(used),
-            elapsed: Duration::from_nanos(end.at.saturating_since(begin.at)),
-        })
+        Some(end.since(&begin))
     }
 
     fn read(&self, at: Stamp) -> Reading {

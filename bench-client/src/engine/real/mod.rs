@@ -7,18 +7,23 @@ mod cpu;
 mod kernel;
 mod shell;
 mod transport;
+mod turns;
 
 use std::io;
+use std::rc::Rc;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
+use std::time::Duration;
 
-use kvlab_timing::{Clock, Stamp, Waiter, WaiterConfig, set_timer_slack_1ns};
+use kvlab_timing::{Clock, Stamp, Waiter, WaiterConfig, WallClock, set_timer_slack_1ns};
+use tokio::runtime::LocalOptions;
 use tokio::sync::watch;
-use tokio::task::{LocalSet, spawn_local};
+use tokio::task::spawn_local;
 
 pub(super) use self::cpu::CpuTime;
 use self::kernel::Stamping;
 use self::shell::Shell;
+use self::turns::Turns;
 use super::collector::{Collector, Leftover};
 use super::recorder::Part;
 use super::worker::Worker;
@@ -28,7 +33,7 @@ use crate::driver::aerospike::AerospikeDriver;
 use crate::driver::redis::RedisDriver;
 use crate::keyspace::{KeySpace, Share};
 use crate::record::Tally;
-use crate::settings::{Settings, Target};
+use crate::settings::{Polling, Settings, Target};
 use crate::values::ValueBlock;
 
 /// What a worker tells the calling thread.
@@ -158,7 +163,10 @@ impl Host<'_> {
                     if awaited == Some(0) {
                         awaited = None;
                         observer.started(up);
-                        let start = Clock::real().now().add_nanos(START_LEAD_NS);
+                        let (start, late) = start(settings.start_at_unix_ns);
+                        if let Some(late) = late {
+                            collector.started_late(late);
+                        }
                         self.signal.send_replace(Signal::Begin(start));
                     }
                 }
@@ -215,10 +223,14 @@ impl Seat<'_> {
     fn run_with<D: Driver + 'static>(mut self, driver: D) -> io::Result<()> {
         // Where the kernel refuses, waits are a little coarser.
         let _ = set_timer_slack_1ns();
+        let turns = Turns::new(Clock::real());
+        let (wake, sleep) = (turns.clone(), turns.clone());
+        // A local runtime wakes a task of its own thread without a call to the kernel.
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_io()
-            .build()?;
-        let local = LocalSet::new();
+            .on_thread_unpark(move || wake.wake())
+            .on_thread_park(move || sleep.sleep())
+            .build_local(LocalOptions::default())?;
         let settings = self.settings;
         let now = Clock::real().now();
         let worker = Worker::new(settings, driver, self.share, self.block.clone(), now);
@@ -229,19 +241,26 @@ impl Seat<'_> {
             self.messages.clone(),
             self.returned,
             self.stamped,
+            turns,
         );
         let messages = self.messages.clone();
         let played = {
             let shell = &shell;
             let signals = &mut self.signals;
-            runtime.block_on(local.run_until(async move {
+            runtime.block_on(async move {
                 let config = if settings.spin {
                     WaiterConfig::default()
                 } else {
                     WaiterConfig::cheap()
                 };
-                let waiter = Waiter::new(Clock::real(), config)?;
-                let pacer = spawn_local(std::rc::Rc::clone(shell).pace(waiter));
+                let pacer = match settings.polling {
+                    Polling::Sleep => {
+                        let waiter = Waiter::new(Clock::real(), config)?;
+                        spawn_local(Rc::clone(shell).pace(waiter))
+                    }
+                    Polling::Spin => spawn_local(Rc::clone(shell).pace_spinning()),
+                };
+                let pumper = spawn_local(Rc::clone(shell).pump_on_demand());
                 shell.pump();
                 shell.set_up().await;
                 let connections =
@@ -258,11 +277,12 @@ impl Seat<'_> {
                 }
                 shell.finished().await;
                 let _ = pacer.await;
+                let _ = pumper.await;
                 io::Result::Ok(())
-            }))
+            })
         };
         // Dropping the tasks closes what sockets are left.
-        drop(local);
+        drop(runtime);
         played?;
         let cpu = shell.cpu.borrow().result();
         let worker = shell
@@ -278,6 +298,17 @@ impl Seat<'_> {
         });
         Ok(())
     }
+}
+
+/// When the load begins, and by how much that is later than asked. The calendar is converted once,
+/// now: if it is set after this, the load still begins when it would have.
+fn start(at_unix_ns: Option<u64>) -> (Stamp, Option<Duration>) {
+    let clock = Clock::real();
+    let wanted = at_unix_ns.map(|unix_ns| WallClock::real(clock).stamp_at(unix_ns));
+    let soonest = clock.now().add_nanos(START_LEAD_NS);
+    let start = wanted.unwrap_or(soonest).max(soonest);
+    let late_ns = wanted.map_or(0, |wanted| start.saturating_since(wanted));
+    (start, (late_ns > 0).then(|| Duration::from_nanos(late_ns)))
 }
 
 /// From the moment all workers are set up to the start of the load: time to wake them all.

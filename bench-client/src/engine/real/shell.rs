@@ -1,10 +1,18 @@
 //! The shell of one worker: it owns the sockets and the clock and does what the worker asks.
 //!
 //! ```text
-//!  one task per connection:  readiness -> one read -> t4 -> worker.handle_bytes -> pump
+//!  one task per connection:  readiness -> one read -> t4 -> worker.handle_bytes
+//!  one pumping task:         after the reads of a turn -> pump
 //!  one pacing task:          due moment -> worker.handle_timeout -> pump
 //!  pump:                     connect and close as asked; each flush: t1 -> one write
 //! ```
+//!
+//! A turn reads before it writes: a write takes several times as long as a read, because on the way
+//! it runs the network stack, and replies that came together would each wait for the writes that
+//! answer the ones before, in the client and unseen by the server. Reads that go on for more than
+//! [`READS_NS`] are interrupted by a pump, so that a server is not left without work.
+//!
+//! Threads that spin have no timer: the pacing task looks at the clock at every turn of the loop.
 //!
 //! All of it runs on one thread, so the worker lives in a cell and is borrowed for the length of a
 //! call. Tasks live as long as their connection; a request creates none.
@@ -25,6 +33,7 @@ use super::Message;
 use super::cpu::CpuMeter;
 use super::kernel::StampedReader;
 use super::transport::{self, Reader, Writer};
+use super::turns::Turns;
 use crate::driver::Driver;
 use crate::engine::Control;
 use crate::engine::worker::{Action, ConnId, Worker};
@@ -43,9 +52,17 @@ pub(super) struct Shell<D: Driver> {
     messages: Sender<Message>,
     returned: Receiver<Tally>,
     pub(super) cpu: RefCell<CpuMeter>,
+    turns: Turns,
+    /// Counts reads and due moments, to tell turns with work from empty ones.
+    work: Cell<u64>,
+    /// Whether the pacing task gave way to the others without sleeping.
+    yielded: Cell<bool>,
     /// The moment the pacing task waits for.
     armed: Cell<Stamp>,
     pacer: Waiting,
+    pumper: Waiting,
+    /// When the first of the reads took place that no pump followed yet.
+    unpumped: Cell<Option<Stamp>>,
     milestone: Waiting,
 }
 
@@ -68,6 +85,7 @@ impl<D: Driver + 'static> Shell<D> {
         messages: Sender<Message>,
         returned: Receiver<Tally>,
         stamped: bool,
+        turns: Turns,
     ) -> Rc<Self> {
         Rc::new(Self {
             worker: RefCell::new(worker),
@@ -80,8 +98,13 @@ impl<D: Driver + 'static> Shell<D> {
             messages,
             returned,
             cpu: RefCell::default(),
+            turns,
+            work: Cell::new(0),
+            yielded: Cell::new(false),
             armed: Cell::new(Stamp::MAX),
             pacer: Waiting::default(),
+            pumper: Waiting::default(),
+            unpumped: Cell::new(None),
             milestone: Waiting::default(),
         })
     }
@@ -121,8 +144,37 @@ impl<D: Driver + 'static> Shell<D> {
         result
     }
 
+    /// Does what the worker asks for, once the connections that are ready have been read.
+    fn pump_later(self: &Rc<Self>, read: Stamp) {
+        match self.unpumped.get() {
+            None => {
+                self.unpumped.set(Some(read));
+                self.pumper.wake();
+            }
+            Some(first) if read.saturating_since(first) >= READS_NS => self.pump(),
+            Some(_) => {}
+        }
+    }
+
+    /// The pumping task: acts on what the reads before it brought.
+    pub(super) async fn pump_on_demand(self: Rc<Self>) {
+        poll_fn(|cx| {
+            self.pumper.register(cx);
+            if self.unpumped.get().is_some() {
+                self.pump();
+            }
+            if self.worker.borrow().is_finished() {
+                Poll::Ready(())
+            } else {
+                Poll::Pending
+            }
+        })
+        .await;
+    }
+
     /// Does what the worker asks for.
     pub(super) fn pump(self: &Rc<Self>) {
+        self.unpumped.set(None);
         loop {
             let action = self.worker.borrow_mut().poll_action();
             match action {
@@ -144,7 +196,10 @@ impl<D: Driver + 'static> Shell<D> {
         }
         if worker.is_finished() || worker.is_ready() {
             self.milestone.wake();
-            self.pacer.wake_if(worker.is_finished());
+            if worker.is_finished() {
+                self.pacer.wake();
+                self.pumper.wake();
+            }
         }
     }
 
@@ -152,8 +207,9 @@ impl<D: Driver + 'static> Shell<D> {
     /// more; that is fine.
     fn hand_over(&self) {
         let mut worker = self.worker.borrow_mut();
-        while let Some(part) = worker.poll_part() {
-            self.cpu.borrow_mut().passed(&part);
+        while let Some(mut part) = worker.poll_part() {
+            self.turns.take(&mut part.tally.turns);
+            part.cpu = self.cpu.borrow_mut().passed(&part);
             let part = Box::new(part);
             let _ = self.messages.send(Message::Part {
                 thread: self.thread,
@@ -264,11 +320,12 @@ impl<D: Driver + 'static> Shell<D> {
                 Poll::Ready((n, arrival)) => {
                     let bytes = scratch.get(..n).unwrap_or_default();
                     self.worker.borrow_mut().handle_bytes(arrival, conn, bytes);
+                    self.work.set(self.work.get() + 1);
+                    drop((scratch, stamped));
+                    self.pump_later(arrival.received);
                 }
                 Poll::Pending => return Poll::Pending,
             }
-            drop((scratch, stamped));
-            self.pump();
         }
     }
 
@@ -303,6 +360,47 @@ impl<D: Driver + 'static> Shell<D> {
         poll_fn(|cx| self.poll_pace(cx, &mut waiter, &mut look)).await;
     }
 
+    /// The pacing task of a thread that spins.
+    pub(super) async fn pace_spinning(self: Rc<Self>) {
+        let mut look = self.clock.now().add_nanos(LOOK_NS);
+        let mut seen = self.work.get();
+        // Nobody needs to wake a task that never sleeps.
+        self.armed.set(Stamp::ZERO);
+        loop {
+            let now = self.clock.now();
+            let work = self.work.get() != std::mem::replace(&mut seen, self.work.get());
+            if let Some(idle_ns) = self.turns.lap(now, work) {
+                self.cpu.borrow_mut().spun_ns += idle_ns;
+            }
+            let due = {
+                let worker = self.worker.borrow();
+                if worker.is_finished() {
+                    return;
+                }
+                worker.poll_timeout()
+            };
+            self.look_for_stop(now, &mut look);
+            if due.is_some_and(|due| due <= now) {
+                self.worker.borrow_mut().handle_timeout(now);
+                self.work.set(self.work.get() + 1);
+            }
+            if due.is_some_and(|due| due <= now) || self.control.is_stopped() {
+                self.pump();
+            }
+            yield_now().await;
+        }
+    }
+
+    /// Ends the load when the run is to be stopped.
+    fn look_for_stop(&self, now: Stamp, look: &mut Stamp) {
+        if now >= *look {
+            *look = now.add_nanos(LOOK_NS);
+            if self.control.is_stopped() {
+                self.worker.borrow_mut().stop(now);
+            }
+        }
+    }
+
     fn poll_pace(
         self: &Rc<Self>,
         cx: &mut Context<'_>,
@@ -310,6 +408,9 @@ impl<D: Driver + 'static> Shell<D> {
         look: &mut Stamp,
     ) -> Poll<()> {
         self.pacer.register(cx);
+        if self.yielded.take() {
+            self.turns.lap(self.clock.now(), true);
+        }
         let mut turns = 0;
         loop {
             let due = {
@@ -325,20 +426,17 @@ impl<D: Driver + 'static> Shell<D> {
                 // Work without pause: let the connections read between two turns.
                 let yielded = pin!(yield_now()).poll(cx);
                 debug_assert!(yielded.is_pending());
+                self.yielded.set(true);
                 return Poll::Pending;
             }
             let Poll::Ready(now) = waiter.poll_wait(cx, Some(wait)) else {
+                self.yielded.set(waiter.is_in_lead());
                 return Poll::Pending;
             };
             self.cpu.borrow_mut().spun_ns = waiter.stats().lead_ns;
             // Nobody needs to wake a task that is running.
             self.armed.set(Stamp::ZERO);
-            if now >= *look {
-                *look = now.add_nanos(LOOK_NS);
-                if self.control.is_stopped() {
-                    self.worker.borrow_mut().stop(now);
-                }
-            }
+            self.look_for_stop(now, look);
             if due.is_some_and(|due| due <= now) {
                 self.worker.borrow_mut().handle_timeout(now);
             }
@@ -383,14 +481,10 @@ impl Waiting {
             waker.wake_by_ref();
         }
     }
-
-    fn wake_if(&self, needed: bool) {
-        if needed {
-            self.wake();
-        }
-    }
 }
 
+/// How long reads go on before a pump comes between.
+const READS_NS: u64 = 50_000;
 /// Bytes read at once at most.
 const SCRATCH: usize = 64 * 1024;
 /// Time between two looks at the stop flag.

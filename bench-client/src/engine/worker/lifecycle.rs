@@ -214,6 +214,7 @@ impl<D: Driver> Worker<D> {
             connections: self.ready_loads,
             in_flight: self.in_play.saturating_sub(self.waiting) as u64,
             backlog,
+            cpu: None,
         });
     }
 

@@ -9,6 +9,7 @@ mod addresses;
 mod data;
 mod load;
 mod measure;
+mod moment;
 mod operations;
 mod output;
 mod quantity;
@@ -20,7 +21,8 @@ mod usage;
 pub use addresses::Addresses;
 pub use data::{ContentArg, DataArgs, KeyRange};
 pub use load::{ArrivalsArg, LoadArgs, PipelineModeArg};
-pub use measure::{KernelStampsArg, MeasureArgs};
+pub use measure::{KernelStampsArg, MeasureArgs, PollArg};
+pub use moment::Moment;
 pub use operations::{MixArg, OperationArgs, Ratio};
 pub use output::{ErrorLimit, OutputArgs};
 pub use session::run;
@@ -69,7 +71,7 @@ impl BenchArgs {
         self.load.apply(&mut settings)?;
         self.operations.apply(&mut settings);
         self.data.apply(&mut settings);
-        self.measure.apply(&mut settings);
+        self.measure.apply(&mut settings)?;
         settings.check()?;
         Ok(settings)
     }

@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal, Write};
 use kvlab_timing::{Clock, WallClock};
 
 use super::sinks::{Failures, OpenError, Opened, Sinks};
-use super::{Addresses, BenchArgs};
+use super::{Addresses, BenchArgs, moment};
 use crate::engine::{Control, RunError, run as run_engine};
 use crate::frontend::{ExitStatus, SignalWatch};
 use crate::host::{self, Host};
@@ -107,6 +107,14 @@ impl Prepared {
                 return Refusal::new(ExitStatus::Failed, text).tell(stderr);
             }
         };
+        if let Some(unix_ns) = head
+            .settings
+            .start_at_unix_ns
+            .filter(|_| !args.output.quiet)
+        {
+            // Where stderr is closed nobody wants to know.
+            let _ = writeln!(stderr, "the load begins at {}", moment::text(unix_ns));
+        }
         let text_to_stdout = !self.opened.takes_stdout();
         let mut sinks = Sinks::machine(self.opened, &mut *stdout, &head, &control);
         if !args.output.quiet {

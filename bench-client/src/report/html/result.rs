@@ -61,13 +61,14 @@ fn render(head: &Head, summary: &Summary, points: &[Point]) -> String {
         .notices
         .iter()
         .map(notice::sentence)
-        .chain(head.host.warnings(head.settings.threads.get()))
+        .chain(head.host.warnings(&head.settings))
         .collect();
     let body = html! {
         header {
             p.kind { "kvlab bench" }
             div.title {
                 h1 { (head.target) }
+                @if summary.is_saturated() { (badge(Tone::Doubtful, "client saturated")) }
                 @if summary.interrupted { (badge(Tone::Doubtful, "interrupted")) }
                 @if !notes.is_empty() {
                     (badge(Tone::Doubtful, &counted(notes.len() as u64, "note")))

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! { "schema": "kvlab-bench", "schema_version": 1, "program": …,
-//!   "host": {…}, "settings": {…}, "result": {…} }
+//!   "host": {…}, "settings": {…}, "result": {…}, "intervals": […] }
 //! ```
 //!
 //! Times are whole nanoseconds in fields that end in `_ns` (means have a fraction), rates are per
@@ -10,6 +10,7 @@
 //! than ten samples lie beyond is `null`. Within one `schema_version` fields are added, never
 //! renamed or removed, and none changes its meaning. `docs/metrics.md` says what each means.
 
+mod interval;
 mod result;
 mod settings;
 
@@ -22,6 +23,9 @@ use super::{Head, Report};
 use crate::host::Host;
 use crate::record::{Interval, Summary};
 
+/// Intervals that are kept: a day of seconds. The CSV output has all of them.
+const MAX_INTERVALS: usize = 86_400;
+
 /// Version of the form of the JSON output.
 pub const SCHEMA_VERSION: u32 = 1;
 
@@ -29,17 +33,27 @@ pub const SCHEMA_VERSION: u32 = 1;
 pub struct Json<W: Write> {
     out: W,
     head: Head,
+    intervals: Vec<interval::Interval>,
 }
 
 impl<W: Write> Json<W> {
     /// Writes to `out`.
     pub fn new(out: W, head: Head) -> Self {
-        Self { out, head }
+        Self {
+            out,
+            head,
+            intervals: Vec::new(),
+        }
     }
 }
 
 impl<W: Write> Report for Json<W> {
-    fn interval(&mut self, _interval: &Interval) -> io::Result<()> {
+    fn interval(&mut self, interval: &Interval) -> io::Result<()> {
+        if self.intervals.len() < MAX_INTERVALS {
+            let open_loop = self.head.settings.load.is_open();
+            self.intervals
+                .push(interval::Interval::of(interval, open_loop));
+        }
         Ok(())
     }
 
@@ -49,9 +63,10 @@ impl<W: Write> Report for Json<W> {
             schema_version: SCHEMA_VERSION,
             program: &self.head.program,
             host: &self.head.host,
-            host_warnings: self.head.host.warnings(self.head.settings.threads.get()),
+            host_warnings: self.head.host.warnings(&self.head.settings),
             settings: settings::Settings::of(&self.head),
             result: result::RunResult::of(&self.head, summary),
+            intervals: &self.intervals,
         };
         serde_json::to_writer_pretty(&mut self.out, &document)?;
         self.out.write_all(b"\n")?;
@@ -74,6 +89,7 @@ struct Document<'a> {
     host_warnings: Vec<String>,
     settings: settings::Settings<'a>,
     result: result::RunResult,
+    intervals: &'a [interval::Interval],
 }
 
 #[cfg(test)]
@@ -85,7 +101,12 @@ mod tests {
 
     fn json(head: Head, summary: &Summary) -> String {
         let mut out = Vec::new();
-        Json::new(&mut out, head).finish(summary).unwrap();
+        let mut json = Json::new(&mut out, head);
+        for interval in sample::intervals() {
+            json.interval(&interval).unwrap();
+        }
+        json.finish(summary).unwrap();
+        drop(json);
         String::from_utf8(out).unwrap()
     }
 

@@ -14,6 +14,10 @@ use crate::report::{Head, all_classes, nanos, notice};
 pub(super) struct RunResult {
     load_model: &'static str,
     interrupted: bool,
+    /// Whether the client, and not the server, may have been the limit; the notices say why.
+    saturated: bool,
+    /// Calendar time of the start of the load, warm-up included.
+    load_started_unix_ns: u64,
     /// Calendar time of the start of the measured part.
     started_unix_ns: u64,
     elapsed_ns: u64,
@@ -29,6 +33,8 @@ pub(super) struct RunResult {
     /// Read minus the kernel's receive stamp; null without such stamps.
     read_delay: Option<Stats>,
     kernel_stamps_astray: u64,
+    /// From one look at the sockets to the next, sleep left out; null under virtual time.
+    loop_turn: Option<Stats>,
     bytes_out: u64,
     bytes_in: u64,
     bytes_out_per_second: f64,
@@ -99,6 +105,8 @@ struct Thread {
     due: u64,
     cpu_share: Option<f64>,
     cpu_ns: Option<u64>,
+    /// The part of `cpu_ns`, at most, that waited for the next due moment or reply.
+    spun_ns: Option<u64>,
 }
 
 #[derive(Serialize)]
@@ -116,6 +124,10 @@ impl RunResult {
         Self {
             load_model: if open_loop { "open" } else { "closed" },
             interrupted: summary.interrupted,
+            saturated: summary.is_saturated(),
+            load_started_unix_ns: head
+                .wall
+                .unix_nanos(summary.started.sub_nanos(nanos(head.settings.warmup))),
             started_unix_ns: head.wall.unix_nanos(summary.started),
             elapsed_ns: nanos(elapsed),
             due: summary.due,
@@ -132,6 +144,7 @@ impl RunResult {
             lateness: open_loop.then(|| Stats::of(&tally.lateness)),
             read_delay: Stats::unless_empty(&tally.read_delay),
             kernel_stamps_astray: tally.stamps_astray,
+            loop_turn: Stats::unless_empty(&tally.turns),
             bytes_out: tally.bytes_out,
             bytes_in: tally.bytes_in,
             bytes_out_per_second: rate(tally.bytes_out, elapsed),
@@ -145,6 +158,7 @@ impl RunResult {
                     due: thread.due,
                     cpu_share: thread.cpu_share,
                     cpu_ns: thread.cpu.map(nanos),
+                    spun_ns: thread.spun.map(nanos),
                 })
                 .collect(),
             warmup_requests: summary.warmup.total(),

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::report::{Head, nanos};
 use crate::settings::{
-    Arrivals, ClassSpec, Content, KernelStamps, KeyPattern, Load, MixOrder, PipelineMode,
+    Arrivals, ClassSpec, Content, KernelStamps, KeyPattern, Load, MixOrder, PipelineMode, Polling,
     SizeDistribution,
 };
 
@@ -23,6 +23,8 @@ pub(super) struct Settings<'a> {
     warmup_ns: u64,
     timeout_ns: u64,
     kernel_stamps: &'static str,
+    poll: &'static str,
+    start_at_unix_ns: Option<u64>,
     operations: Vec<Operation>,
     mix: &'static str,
     keys: Keys<'a>,
@@ -81,6 +83,11 @@ impl<'a> Settings<'a> {
                 KernelStamps::Auto => "auto",
                 KernelStamps::On => "on",
             },
+            poll: match settings.polling {
+                Polling::Sleep => "sleep",
+                Polling::Spin => "spin",
+            },
+            start_at_unix_ns: settings.start_at_unix_ns,
             operations: classes
                 .map(|ClassSpec { name, weight, .. }| Operation { name, weight })
                 .collect(),

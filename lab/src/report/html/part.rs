@@ -6,7 +6,7 @@ use kvlab_bench_client::report::html::page::Tone;
 use maud::{Markup, html};
 
 use super::{curves, tables, tone, verdict};
-use crate::check::{Figure, FigureKind};
+use crate::check::Figure;
 use crate::report::PartReport;
 use crate::report::text::describe;
 use crate::runner::Tier;
@@ -119,10 +119,7 @@ fn scale() -> Markup {
 
 fn deviations(figures: &[Figure]) -> Deviations {
     let rows = figures.iter().flat_map(|figure| {
-        let name = match figure.figure {
-            FigureKind::Service => "service",
-            FigureKind::Response => "response",
-        };
+        let name = figure.figure.as_str();
         figure.quantiles.iter().map(move |row| Deviation {
             name: format!("{name} {}", row.quantile),
             error_ns: row.error_ns,

@@ -21,13 +21,20 @@ pub(super) fn figure(figure: &Figure, tier: Tier) -> Markup {
             "Response time, from the intended moment",
             "true, by the stamps",
         ),
+        (FigureKind::Network, _) => (
+            "Network time, from the send to the kernel's stamp",
+            "true sojourn",
+        ),
     };
     let error = match (figure.figure, tier) {
         (FigureKind::Service, Tier::Real) => "The error is reported \u{2212} true \u{2212} floor.",
         (FigureKind::Service, Tier::Virtual { .. }) => {
             "The error is reported \u{2212} true \u{2212} network."
         }
-        (FigureKind::Response, _) => "The error is reported \u{2212} true.",
+        (FigureKind::Response, Tier::Real) => {
+            "The error is reported \u{2212} true, \u{2212} floor outside of a queue or freeze."
+        }
+        (FigureKind::Response | FigureKind::Network, _) => "The error is reported \u{2212} true.",
     };
     let heads = [
         "quantile",
