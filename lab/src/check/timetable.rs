@@ -39,7 +39,7 @@ pub fn timetable(evidence: &Evidence) -> Timetable {
 
 /// The same, with the response times of requests that were intended from a moment on alone.
 #[must_use]
-pub(super) fn timetable_from(evidence: &Evidence, from: Stamp) -> Timetable {
+pub(crate) fn timetable_from(evidence: &Evidence, from: Stamp) -> Timetable {
     if !evidence.settings.load.is_open() {
         return Timetable::Closed;
     }

@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use super::{LoadReport, PartReport, Report};
+use super::{LoadReport, PartReport, Report, ServerReport};
 use crate::check::{Accounting, Figure, Score, Validity, WarmUp};
 use crate::noise::Machine;
 use crate::runner::Tier;
@@ -42,6 +42,8 @@ struct Client<'a> {
     verdict: Verdict,
     attempts: u32,
     load: &'a LoadReport,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    server: Option<&'a ServerReport>,
     rate_per_second: f64,
     requests: &'a Accounting,
     figures: &'a [Figure],
@@ -100,6 +102,7 @@ fn client(part: &PartReport) -> Client<'_> {
         verdict: part.judgement.verdict,
         attempts: part.attempts,
         load: &part.load,
+        server: part.server.as_ref(),
         rate_per_second: part.rate_per_second,
         requests: &part.judgement.accounting,
         figures: &part.judgement.figures,

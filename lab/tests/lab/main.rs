@@ -14,6 +14,7 @@ mod grade;
 mod planted;
 mod real_runs;
 mod scenario_files;
+mod schemas;
 mod support;
 mod sweeps;
 mod tiers;
