@@ -3,9 +3,9 @@
 //! Results go to stdout, everything else to stderr; what `RUST_LOG` asks for is logged there too.
 
 pub mod bench;
-pub mod grade;
 pub mod compare;
 pub mod explore;
+pub mod grade;
 pub mod merge;
 mod output;
 pub mod run;
