@@ -1,7 +1,8 @@
 //! How far the truth may lie from a quantile that was corrected.
 //!
 //! Each calibration run is taken for the measured one in turn: its quantile is corrected by what the
-//! other runs show ([`Blur`]) and compared with its own true quantile, which is known. With `K` such
+//! other runs show ([`Blur`]) and compared with its own true quantile, which is known. What is corrected is
+//! what the client's recorder holds, as in the measured run, so that a fault of the recorder shows too. With `K` such
 //! differences `r`
 //!
 //! ```text
@@ -41,10 +42,9 @@ impl Judge {
             let others = runs.iter().enumerate();
             let others = others.filter(|(other, _)| *other != place);
             let blur = Blur::of(others.map(|(_, run)| *run))?;
-            let seen = Curve::of_samples(run.seen().to_vec())?;
             let mut truth = run.truth().to_vec();
             truth.sort_by(f64::total_cmp);
-            tried.push((truth, blur.unfold(&seen)));
+            tried.push((truth, blur.unfold(run.recorded())));
         }
         Some(Self {
             measured: measured.clone(),

@@ -12,6 +12,7 @@ use kvlab_bench_client::settings::{
 use kvlab_mock_server::ServerConfig;
 use kvlab_mock_server::latency::Distribution;
 
+use super::curve::Curve;
 use crate::noise;
 use crate::runner::Evidence;
 use crate::truth::join::is_timed;
@@ -36,23 +37,46 @@ pub struct Calibration {
     samples: BTreeMap<CertifiedLatency, Samples>,
 }
 
-/// True and measured times of the same requests, in nanoseconds.
-#[derive(Clone, Debug, Default, PartialEq)]
+/// True and measured times of the same requests, in nanoseconds, and what the client recorded of them.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Samples {
     truth: Vec<f64>,
     seen: Vec<f64>,
+    recorded: Curve,
+    recorded_longest: f64,
 }
 
 impl Samples {
-    /// Two lists of the same length, in the same order.
+    /// Two lists of the same length, in the same order. `None` when they are empty or nothing was
+    /// recorded.
     #[must_use]
-    pub fn new(truth: Vec<f64>, seen: Vec<f64>) -> Self {
+    pub fn new(truth: Vec<f64>, seen: Vec<f64>, recorded: &Latency) -> Option<Self> {
         assert_eq!(
             truth.len(),
             seen.len(),
             "one measured time for each true one"
         );
-        Self { truth, seen }
+        if truth.is_empty() {
+            return None;
+        }
+        Some(Self {
+            truth,
+            seen,
+            recorded: Curve::of_latency(recorded)?,
+            recorded_longest: time(recorded.max_ns()),
+        })
+    }
+
+    /// What the client's recorder made of the measured times.
+    #[must_use]
+    pub fn recorded(&self) -> &Curve {
+        &self.recorded
+    }
+
+    /// The longest time that the client's recorder holds.
+    #[must_use]
+    pub fn recorded_longest(&self) -> f64 {
+        self.recorded_longest
     }
 
     /// The true times.
@@ -85,9 +109,10 @@ impl Calibration {
             .collect();
         let mut samples = BTreeMap::new();
         let mut add = |latency, list: Vec<(u64, u64)>| {
-            if !list.is_empty() {
-                let (truth, seen) = list.into_iter().map(|(t, s)| (time(t), time(s))).unzip();
-                samples.insert(latency, Samples::new(truth, seen));
+            let (truth, seen) = list.into_iter().map(|(t, s)| (time(t), time(s))).unzip();
+            let recorded = measured(latency, &evidence.summary);
+            if let Some(list) = Samples::new(truth, seen, &recorded) {
+                samples.insert(latency, list);
             }
         };
         let service = timed
@@ -125,7 +150,7 @@ impl Calibration {
     }
 }
 
-/// The latency as the measured run recorded it.
+/// The latency as a run recorded it.
 pub(super) fn measured(latency: CertifiedLatency, summary: &Summary) -> Latency {
     match latency {
         CertifiedLatency::Response => summary.tally.response(),

@@ -14,9 +14,24 @@ use super::curve::{Curve, share};
 /// # Errors
 /// When a quantile lies above the longest delay of the server.
 pub fn near(curve: &Curve) -> Result<Distribution, LawError> {
+    Mixture::new(pieces(curve, Mixture::MAX_PARTS, 100.0)?).map(Distribution::Mixture)
+}
+
+/// The same, but one delay in a hundred is `long`.
+///
+/// # Errors
+/// As [`near`].
+pub fn near_with(curve: &Curve, long: Duration) -> Result<Distribution, LawError> {
+    let mut pieces = pieces(curve, Mixture::MAX_PARTS - 1, 99.0)?;
+    pieces.push((1.0, Distribution::constant(long)));
+    Mixture::new(pieces).map(Distribution::Mixture)
+}
+
+/// At most this many pieces, whose shares add up to `percent`.
+fn pieces(curve: &Curve, most: usize, percent: f64) -> Result<Vec<(f64, Distribution)>, LawError> {
     let points = curve.points();
     let mut cuts = vec![0, points.len() - 1];
-    while cuts.len() <= Mixture::MAX_PARTS {
+    while cuts.len() <= most {
         let worst = cuts
             .windows(2)
             .filter_map(|ends| worst(points, ends[0], ends[1]))
@@ -34,9 +49,9 @@ pub fn near(curve: &Curve) -> Result<Distribution, LawError> {
         let from = if piece == 0 { 0.0 } else { share(ends[0]) };
         let to = if piece == last { 1.0 } else { share(ends[1]) };
         let law = Uniform::new(time(points[ends[0]]), time(points[ends[1]]))?;
-        Ok(((to - from) * 100.0, Distribution::Uniform(law)))
+        Ok(((to - from) * percent, Distribution::Uniform(law)))
     });
-    Mixture::new(parts.collect::<Result<_, LawError>>()?).map(Distribution::Mixture)
+    parts.collect()
 }
 
 /// The point between two others that is furthest from their straight line, as a share of its value.
@@ -89,6 +104,18 @@ mod tests {
         // 1.5 % take fifty times as long.
         let two = |i: i32| if i < 9_850 { 1e6 } else { 50e6 };
         assert_near((0..10_000).map(two).collect(), 1e-3);
+    }
+
+    #[test]
+    fn one_delay_in_a_hundred_may_be_long() {
+        let curve = Curve::of_samples((0..5000).map(|i| 1e6 + f64::from(i * i)).collect()).unwrap();
+        let law = near_with(&curve, Duration::from_secs(1)).unwrap();
+        assert_eq!(law.quantile_ns(0.995), 1e9);
+        let (found, wanted) = (law.quantile_ns(0.495), curve.at(0.5));
+        assert!(
+            (found - wanted).abs() <= 0.03 * wanted,
+            "{found} for {wanted}"
+        );
     }
 
     #[test]

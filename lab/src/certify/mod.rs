@@ -30,7 +30,7 @@ use kvlab_bench_client::record::{
 use kvlab_bench_client::report::{QUANTILES, Quantile, Support};
 use kvlab_bench_client::settings::{Load, Stop};
 use kvlab_mock_server::ServerConfig;
-use kvlab_mock_server::latency::{Distribution, LatencyRules};
+use kvlab_mock_server::latency::{Distribution, LatencyRules, LawError};
 
 pub use calibration::{Calibration, Samples};
 
@@ -129,7 +129,7 @@ impl<'a> Certifier<'a> {
         let seconds = length(pilot);
         // What is added is not known yet; the median of what a quiet machine adds will do.
         let guess = Curve::from_points(seen.points().iter().map(|ns| ns - GUESS_NS).collect());
-        let first = self.run(&guess, seconds, true)?;
+        let first = self.probe(&guess, seconds)?;
         let blur = blur([&first])?;
         let law = blur.unfold(&seen);
         for _ in 0..RUNS_EACH_SIDE {
@@ -160,16 +160,47 @@ impl<'a> Certifier<'a> {
         self.same_load(result)
     }
 
+    /// The first run, in which a few requests take longer than anything that was seen: a client that
+    /// cannot record what is long would show the same figures whatever the server does.
+    fn probe(&mut self, law: &Curve, seconds: f64) -> Result<Calibration, String> {
+        let longest = law.points().last().copied().unwrap_or(0.0) / 1e9;
+        let long = Duration::from_secs_f64(longest * PROBE_FACTOR) + PROBE_LEAST;
+        let long = long.min(self.settings.timeout / 2);
+        let law = law::near_with(law, long).map_err(no_law)?;
+        let first = self.run_with(&law, seconds, true)?;
+        let service = first.samples(CertifiedLatency::Service);
+        let service = service.ok_or("a calibration run got no answers")?;
+        let longest = |times: &[f64]| times.iter().copied().fold(0.0, f64::max);
+        let (seen, recorded) = (longest(service.seen()), service.recorded_longest());
+        if recorded < seen * (1.0 - PROBE_OFF) {
+            return Err(format!(
+                "the client recorded nothing above {:.0} us, and a request took {:.0} us",
+                recorded / 1e3,
+                seen / 1e3
+            ));
+        }
+        Ok(first)
+    }
+
     fn run(&mut self, law: &Curve, seconds: f64, before: bool) -> Result<Calibration, String> {
+        let law = law::near(law).map_err(no_law)?;
+        self.run_with(&law, seconds, before)
+    }
+
+    fn run_with(
+        &mut self,
+        law: &Distribution,
+        seconds: f64,
+        before: bool,
+    ) -> Result<Calibration, String> {
         self.number += 1;
-        let law = law::near(law).map_err(|error| format!("no law near the one seen: {error}"))?;
-        let (config, filling, settings) = self.stage(&law, seconds)?;
+        let (config, filling, settings) = self.stage(law, seconds)?;
         let evidence = (self.drive)(config, filling, settings)
             .map_err(|error| format!("a calibration run failed: {error}"))?;
         if evidence.summary.interrupted {
             return Err("the calibration was interrupted".to_owned());
         }
-        Calibration::of(&evidence, &law, before)
+        Calibration::of(&evidence, law, before)
             .ok_or_else(|| "a calibration run got no answers".to_owned())
     }
 
@@ -287,6 +318,10 @@ fn narrowest(all: &mut [CertifiedQuantile]) {
     }
 }
 
+fn no_law(error: LawError) -> String {
+    format!("no law near the one seen: {error}")
+}
+
 /// The service times of a run.
 fn seen(summary: &Summary) -> Result<Curve, String> {
     Curve::of_latency(&summary.tally.service()).ok_or_else(|| "no request was answered".to_owned())
@@ -326,6 +361,11 @@ const WARM_UP: Duration = Duration::from_millis(200);
 /// Requests that the pilot should have, and the bounds of its length in seconds.
 const PILOT_REQUESTS: f64 = 1_000.0;
 const PILOT: (f64, f64) = (0.5, 2.0);
+/// How much longer than the longest time seen a few requests of the first run take.
+const PROBE_FACTOR: f64 = 3.0;
+const PROBE_LEAST: Duration = Duration::from_millis(5);
+/// The longest recorded time may be shorter than the longest time by this share.
+const PROBE_OFF: f64 = 0.05;
 /// What client and machine add, about.
 const GUESS_NS: f64 = 90_000.0;
 /// Share of processor time that the hypervisor may take.

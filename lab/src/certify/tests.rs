@@ -51,8 +51,9 @@ impl Machine {
                 };
                 (self.bend)(*s + (floor + 15e3 * self.bell()).max(30e3) + hiccup)
             })
-            .collect();
-        Samples::new(truth, seen)
+            .collect::<Vec<f64>>();
+        let recorded = recorded(&seen);
+        Samples::new(truth, seen, &recorded).unwrap()
     }
 
     /// Times that the mock server takes when it is told this law, with its own lateness.
@@ -79,6 +80,12 @@ fn two_modes(machine: &mut Machine) -> f64 {
     }
 }
 
+fn recorded(seen: &[f64]) -> Latency {
+    let mut latency = Latency::default();
+    seen.iter().for_each(|ns| latency.record(ns.round() as u64));
+    latency
+}
+
 /// A whole certification of a server whose times `server` draws: for p50, p90 and p99 whether the truth
 /// is within the bound, and its half width.
 fn certify(machine: &mut Machine, server: fn(&mut Machine) -> f64) -> Vec<Option<(bool, u64)>> {
@@ -100,10 +107,7 @@ fn certify(machine: &mut Machine, server: fn(&mut Machine) -> f64) -> Vec<Option
 
     let truth: Vec<f64> = (0..12_000).map(|_| server(machine)).collect();
     let measured = machine.run(truth);
-    let mut latency = Latency::default();
-    for ns in measured.seen() {
-        latency.record(ns.round() as u64);
-    }
+    let latency = recorded(measured.seen());
     let law = Blur::of(&runs)
         .unwrap()
         .unfold(&Curve::of_latency(&latency).unwrap());

@@ -153,13 +153,22 @@ const GOLDEN: f64 = 0.618_033_988_749_894_9;
 
 #[cfg(test)]
 mod tests {
+    use kvlab_bench_client::record::Latency;
+
     use super::*;
 
     /// A run whose client adds `late` and a share `scale` of the time itself.
     fn run(truth: impl Iterator<Item = f64>, late: f64, scale: f64) -> Samples {
         let truth: Vec<f64> = truth.collect();
         let seen = truth.iter().map(|s| s * (1.0 + scale) + late).collect();
-        Samples::new(truth, seen)
+        samples(truth, seen)
+    }
+
+    fn samples(truth: Vec<f64>, seen: Vec<f64>) -> Samples {
+        let mut recorded = Latency::default();
+        seen.iter()
+            .for_each(|ns| recorded.record(ns.round() as u64));
+        Samples::new(truth, seen, &recorded).unwrap()
     }
 
     fn exponential(mean: f64) -> impl Iterator<Item = f64> {
@@ -205,7 +214,7 @@ mod tests {
             }
         };
         let seen: Vec<f64> = (0..4000).map(|i| 1e6 + tail(i)).collect();
-        let samples = Samples::new(vec![1e6; 4000], seen.clone());
+        let samples = samples(vec![1e6; 4000], seen.clone());
         let law = Blur::of([&samples])
             .unwrap()
             .unfold(&Curve::of_samples(seen).unwrap());

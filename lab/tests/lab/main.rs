@@ -6,6 +6,7 @@
 )]
 
 mod bias;
+mod certified;
 mod command_line;
 mod compare_and_merge;
 mod explore;
