@@ -22,6 +22,8 @@ pub struct ServerPart {
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub(super) struct RawServer {
     latency: OneOrMore,
+    shape: OneOrMore,
+    queue: Option<Spanned<String>>,
     freeze: OneOrMore,
     cut: OneOrMore,
     workers: usize,
@@ -35,6 +37,8 @@ impl Default for RawServer {
         let usual = ServerConfig::default();
         Self {
             latency: OneOrMore::default(),
+            shape: OneOrMore::default(),
+            queue: None,
             freeze: OneOrMore::default(),
             cut: OneOrMore::default(),
             workers: usual.workers,
@@ -78,6 +82,10 @@ impl RawServer {
             workers: self.workers,
             seed: self.seed,
             latency,
+            shapes: self.shape.parse("shape")?,
+            queue: OneOrMore(self.queue.into_iter().collect())
+                .parse("queue")?
+                .pop(),
             freezes: self.freeze.parse("freeze")?,
             cuts: self.cut.parse("cut")?,
             spin: self.spin,

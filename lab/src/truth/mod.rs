@@ -10,7 +10,10 @@ pub mod cuts;
 pub mod digest;
 pub mod exact;
 pub mod join;
+pub mod line;
+pub mod replay;
 pub mod schedule;
+pub mod shapes;
 pub mod timing;
 
 pub use exact::{Quantile, Sorted};
