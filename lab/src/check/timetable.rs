@@ -116,6 +116,7 @@ fn thread(evidence: &Evidence, pairs: &[&Pair]) -> (Pool, Vec<Arrival>) {
     };
     let arrivals = pairs.iter().map(|pair| Arrival {
         intended_ns: pair.client.intended.as_nanos(),
+        connection: pair.server.connection,
         drawn_ns: pair.server.drawn_ns,
         service_ns: pair.server.service_ns,
         is_data: pair.server.class != Class::Admin,

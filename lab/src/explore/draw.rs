@@ -30,6 +30,8 @@ struct Kind {
     open: bool,
     /// Whether requests may time out.
     hasty: bool,
+    /// Whether the server ends connections.
+    cut: bool,
 }
 
 impl Draw {
@@ -38,6 +40,7 @@ impl Draw {
             redis: !self.one_in(3),
             open: self.one_in(2),
             hasty: self.one_in(4),
+            cut: self.one_in(8),
         };
         let mut plan = Plan::default();
         plan.table("[network]");
@@ -82,6 +85,17 @@ impl Draw {
             let freezes = (0..many).map(|_| self.freeze()).collect();
             plan.key("freeze", Value::List(freezes));
         }
+        if self.one_in(5) {
+            let shapes = (0..self.between(1, 2)).map(|_| self.shape()).collect();
+            plan.key("shape", Value::List(shapes));
+        }
+        if self.one_in(5) {
+            plan.key("queue", self.queue());
+        }
+        if kind.cut {
+            let cuts = (0..self.between(1, 2)).map(|_| self.cut()).collect();
+            plan.key("cut", Value::List(cuts));
+        }
     }
 
     fn selector(&mut self, kind: Kind) -> &'static str {
@@ -115,7 +129,12 @@ impl Draw {
     }
 
     fn law(&mut self) -> Text {
-        let (a, b) = (self.time(3_000), self.time(3_000));
+        self.law_of(3_000)
+    }
+
+    /// A law whose delays are mostly below so many microseconds.
+    fn law_of(&mut self, most_us: u64) -> Text {
+        let (a, b) = (self.time(most_us), self.time(most_us));
         let time = |word: &str, ns: u64| Text::word(word).then_time(ns, 1);
         let constant = time("constant(", a).then(")");
         let law = match self.below(10) {
@@ -200,6 +219,72 @@ impl Draw {
         freeze
     }
 
+    /// A change of the delays over time.
+    fn shape(&mut self) -> Text {
+        let at = self.time(100_000);
+        let shape = match self.below(3) {
+            0 => Text::word("step(at=").then_time(at, 0),
+            1 => Text::word("ramp(at=")
+                .then_time(at, 0)
+                .then(",over=")
+                .then_time(self.time(100_000), 1),
+            _ => Text::word("spike(at=")
+                .then_time(at, 0)
+                .then(",for=")
+                .then_time(self.time(40_000), 1)
+                .then(",every=")
+                .then_time(self.between(50, 200) * MS, MS),
+        };
+        if self.one_in(2) {
+            let add = self.time(5_000);
+            shape.then(",add=").then_time(add, 1).then(")")
+        } else {
+            let factor = self.one_of(&["0", "0.5", "1.000001", "3", "12.345678"]);
+            shape.then(",factor=").then(factor).then(")")
+        }
+    }
+
+    /// A station that requests pass one after the other.
+    fn queue(&mut self) -> Text {
+        let queue = Text::word("servers=")
+            .then_number(self.between(1, 6), 1)
+            .then(",service=")
+            .then_text(self.law_of(600));
+        if self.one_in(3) {
+            let limit = self.between(1, 50);
+            return queue
+                .clone()
+                .then(",limit=")
+                .then_number(limit, 1)
+                .or(queue);
+        }
+        queue
+    }
+
+    /// Ends of connections. They come after the load has begun, and connecting takes less than the
+    /// time between them.
+    fn cut(&mut self) -> Text {
+        let cut = if self.one_in(2) {
+            Text::word("at=").then_time(20 * MS + self.time(200_000), MS)
+        } else {
+            Text::word("every=").then_time(self.between(40, 300) * MS, 20 * MS)
+        };
+        let mut cut = if self.one_in(3) {
+            cut.clone().then(",how=reset").or(cut)
+        } else {
+            cut
+        };
+        if self.one_in(2) {
+            let connection = self.below(8);
+            cut = cut
+                .clone()
+                .then(",connection=")
+                .then_number(connection, 0)
+                .or(cut);
+        }
+        cut
+    }
+
     fn client(&mut self, plan: &mut Plan, kind: Kind) {
         let target = if kind.redis {
             self.one_of(&["redis", "redis/2"])
@@ -277,7 +362,7 @@ impl Draw {
         let mut commands = Vec::new();
         for _ in 0..self.between(1, 4) {
             let weight = Text::default().then_number(self.between(1, 9), 1).then(":");
-            // INCR of a random value is an error, and an error reply is a reply.
+            // INCR of a random value and what is no command are errors, and those are replies.
             commands.push(weight.then(self.one_of(&[
                 "GET __key__",
                 "SET __key__ __data__",
@@ -286,6 +371,8 @@ impl Draw {
                 "APPEND __key__ x",
                 "EXISTS __key__",
                 "DEL __key__",
+                "PING",
+                "NOSUCHCOMMAND __key__",
             ])));
         }
         plan.key("command", Value::List(commands));

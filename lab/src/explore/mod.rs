@@ -245,6 +245,9 @@ impl fmt::Display for Seen<'_> {
             open,
             redis,
             frozen,
+            cut,
+            queued,
+            shaped,
             simulated,
             timed_out,
             lost,
@@ -261,8 +264,13 @@ impl fmt::Display for Seen<'_> {
         )?;
         writeln!(
             f,
-            "  {frozen} with freezes, {timed_out} with time-outs, {lost} with lost connections, \
-             {refused} with error replies"
+            "  {frozen} with freezes, {cut} with cuts, {queued} with queues, {shaped} with delays that \
+             change"
+        )?;
+        writeln!(
+            f,
+            "  {timed_out} had time-outs, {lost} lost requests with connections, {refused} had error \
+             replies"
         )?;
         writeln!(
             f,

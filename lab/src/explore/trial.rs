@@ -51,6 +51,12 @@ pub struct Tally {
     pub redis: u64,
     /// Clients that met a freeze.
     pub frozen: u64,
+    /// Clients whose server ended connections.
+    pub cut: u64,
+    /// Clients whose requests passed a queue.
+    pub queued: u64,
+    /// Clients whose delays changed over time.
+    pub shaped: u64,
     /// Clients whose timetable was worked through.
     pub simulated: u64,
     /// Clients of which a request timed out.
@@ -74,6 +80,9 @@ impl Tally {
         self.open += other.open;
         self.redis += other.redis;
         self.frozen += other.frozen;
+        self.cut += other.cut;
+        self.queued += other.queued;
+        self.shaped += other.shaped;
         self.simulated += other.simulated;
         self.timed_out += other.timed_out;
         self.lost += other.lost;
@@ -236,7 +245,7 @@ fn rests_on_chance(finding: &Finding, evidence: &Evidence) -> bool {
             ..
         }
     );
-    finding.name == "law" || (finding.name == "due" && poisson)
+    matches!(finding.name, "law" | "service law") || (finding.name == "due" && poisson)
 }
 
 const OTHER_SEEDS: [u64; 2] = [0x5EED_0001, 0x5EED_0002];
@@ -249,6 +258,9 @@ fn seen(evidence: &Evidence, judgement: &Judgement) -> Tally {
         open: u64::from(evidence.settings.load.is_open()),
         redis: u64::from(matches!(evidence.settings.target, Target::Redis(_))),
         frozen: u64::from(!evidence.server.freezes.is_empty()),
+        cut: u64::from(!evidence.server.cuts.is_empty()),
+        queued: u64::from(evidence.server.queue.is_some()),
+        shaped: u64::from(!evidence.server.shapes.is_empty()),
         simulated: u64::from(has("timetable")),
         timed_out: u64::from(accounting.timeouts > 0),
         lost: u64::from(accounting.lost > 0),
