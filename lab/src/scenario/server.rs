@@ -3,8 +3,8 @@
 use std::fmt::Display;
 use std::str::FromStr;
 
-use kvlab_mock_server::config::ConfigError;
 use kvlab_mock_server::ServerConfig;
+use kvlab_mock_server::config::ConfigError;
 use kvlab_mock_server::latency::{LatencyRules, Rule};
 use serde::Deserialize;
 use toml::Spanned;
