@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use crate::config::ServerConfig;
-use crate::latency::{Cut, Freeze, LatencyRules, ParseError, Queue, Rule};
+use crate::latency::{Cut, Freeze, LatencyRules, ParseError, Queue, Rule, Shape};
 use crate::server::{MockServer, StartError};
 
 /// Settings of a server that is going to be started; see [`MockServer::builder`].
@@ -77,6 +77,20 @@ impl ServerBuilder {
     {
         match freeze.try_into() {
             Ok(freeze) => self.config.freezes.push(freeze),
+            Err(error) => self.fail(ParseError::from(error)),
+        }
+        self
+    }
+
+    /// Changes the delays of reads and writes over time: a text such as `"step(at=5s,factor=3)"`, or a
+    /// [`Shape`]. Several work one after the other.
+    pub fn shape<S>(mut self, shape: S) -> Self
+    where
+        S: TryInto<Shape>,
+        ParseError: From<S::Error>,
+    {
+        match shape.try_into() {
+            Ok(shape) => self.config.shapes.push(shape),
             Err(error) => self.fail(ParseError::from(error)),
         }
         self

@@ -31,7 +31,7 @@ use crate::clients::ClientInfo;
 use crate::dialect::{Context, Dialect, Flow, Refusal};
 use crate::event::Event;
 use crate::exchange::{Class, Exchange, Protocol};
-use crate::latency::{Cut, CutKind, Freezes, Passage, Station};
+use crate::latency::{Cut, CutKind, Freezes, Passage, Shape, Station};
 use crate::stamp::{FaultKind, ServerRow, Times};
 use crate::worker::Worker;
 
@@ -552,6 +552,10 @@ impl Session {
             let exchange = self.dialect.describe(frame);
             reply.drawn_ns = config.latency.wanted_ns(&exchange, &mut self.rng);
             reply.wanted_ns = reply.drawn_ns;
+        }
+        if !config.shapes.is_empty() && reply.class != Class::Admin {
+            let since_start = start.saturating_since(shared.started);
+            reply.wanted_ns = Shape::apply_all(&config.shapes, reply.drawn_ns, since_start);
         }
         worker.count_call(reply.protocol, self.dialect.ordinal());
         self.answer(reply, before, worker);

@@ -54,7 +54,16 @@ pub struct Addresses {
 impl Shared {
     /// The state of a server that starts at `started`.
     #[must_use]
-    pub fn new(config: ServerConfig, started: Stamp, wall: WallClock, post: PostOffice) -> Self {
+    pub fn new(
+        mut config: ServerConfig,
+        started: Stamp,
+        wall: WallClock,
+        post: PostOffice,
+    ) -> Self {
+        config.latency = config.latency.restarted();
+        if let Some(queue) = &mut config.queue {
+            queue.service = queue.service.restarted();
+        }
         Self {
             started,
             station: config.queue.as_ref().map(Station::new).map(Mutex::new),

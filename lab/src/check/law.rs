@@ -2,12 +2,13 @@
 
 use kvlab_mock_server::ServerRow;
 use kvlab_mock_server::exchange::Class;
-use kvlab_mock_server::latency::{Distribution, Selector};
+use kvlab_mock_server::latency::{Distribution, Replay, Selector};
 use kvlab_mock_server::stamp::FaultKind;
 
-use crate::runner::Evidence;
+use crate::runner::{Evidence, Tier};
 use crate::scenario::{Expect, Limit, Limits};
 use crate::truth::join::is_timed;
+use crate::truth::replay;
 use crate::truth::{Pair, Quantile, Sorted};
 use crate::verdict::Finding;
 
@@ -16,6 +17,8 @@ pub(super) struct Injected {
     law: Option<Distribution>,
     /// What the law gave for each read and write that was executed.
     drawn: Sorted,
+    /// Whether delays change over time, so that their law is not that of what was drawn.
+    is_changed: bool,
     /// What was wanted in the end.
     wanted: Sorted,
 }
@@ -26,14 +29,15 @@ impl Injected {
         Self {
             law: single_law(evidence),
             drawn: executed.clone().map(|row| row.drawn_ns).collect(),
+            is_changed: !evidence.server.shapes.is_empty(),
             wanted: executed.map(|row| row.wanted_ns).collect(),
         }
     }
 
     pub(super) fn at(&self, q: Quantile) -> u64 {
         match &self.law {
-            Some(law) => at(law, q),
-            None => self.wanted.quantile(q).unwrap_or(0),
+            Some(law) if !self.is_changed => at(law, q),
+            _ => self.wanted.quantile(q).unwrap_or(0),
         }
     }
 }
@@ -45,9 +49,12 @@ fn executed(evidence: &Evidence) -> impl Iterator<Item = &ServerRow> + Clone {
         .pairs
         .iter()
         .filter(|pair| pair.is_measured());
-    measured
-        .map(|pair| &pair.server)
-        .filter(|row| row.started && row.class != Class::Admin && row.fault != FaultKind::Refused)
+    measured.map(|pair| &pair.server).filter(is_executed)
+}
+
+/// Whether a law without selector gave a delay.
+fn is_executed(row: &&ServerRow) -> bool {
+    row.started && row.class != Class::Admin && row.fault != FaultKind::Refused
 }
 
 /// The law of all requests, where there is but one.
@@ -63,12 +70,33 @@ fn single_law(evidence: &Evidence) -> Option<Distribution> {
 pub(super) fn law(evidence: &Evidence) -> Vec<Finding> {
     let injected = Injected::new(evidence);
     let delays = injected.law.as_ref();
-    let delays = delays.map(|law| follows("law", "delays", law, &injected.drawn));
+    let delays = delays.map(|law| match law {
+        Distribution::Replay(list) => replayed(evidence, list),
+        law => follows("law", "delays", law, &injected.drawn),
+    });
     let service = evidence.server.queue.as_ref().map(|queue| {
         let drawn = executed(evidence).map(|row| row.service_ns).collect();
         follows("service law", "service times", &queue.service, &drawn)
     });
     delays.into_iter().chain(service).collect()
+}
+
+/// Whether each recorded delay had its turn, in the warm-up too. Under virtual time the order of
+/// starts is that of the list as well; on several threads two may take their turns otherwise.
+fn replayed(evidence: &Evidence, list: &Replay) -> Finding {
+    let joined = &evidence.joined;
+    let paired = joined.pairs.iter().map(|pair| &pair.server);
+    let rows: Vec<&ServerRow> = paired
+        .chain(&joined.server_only)
+        .filter(is_executed)
+        .collect();
+    let holds = replay::follows(list.delays(), &rows, evidence.tier != Tier::Real);
+    let text = if holds {
+        format!("each delay of {list} had its turn")
+    } else {
+        format!("the delays drawn are not those of {list} in turn")
+    };
+    Finding::proof("law", holds, text)
 }
 
 /// Whether the law's quantile lies within the order-statistic interval of the sample, five deviations

@@ -102,6 +102,7 @@ fn server(evidence: &Evidence) -> Server {
         leg_ns: evidence.tier.leg_ns(),
         freezes: evidence.server.freezes(),
         line: evidence.server.line(),
+        shapes: evidence.server.shapes(),
     }
 }
 

@@ -23,6 +23,7 @@ pub struct ServerPart {
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub(super) struct RawServer {
     latency: OneOrMore,
+    shape: OneOrMore,
     queue: Option<Spanned<String>>,
     freeze: OneOrMore,
     cut: OneOrMore,
@@ -38,6 +39,7 @@ impl Default for RawServer {
         let usual = ServerConfig::default();
         Self {
             latency: OneOrMore::default(),
+            shape: OneOrMore::default(),
             queue: None,
             freeze: OneOrMore::default(),
             cut: OneOrMore::default(),
@@ -83,6 +85,7 @@ impl RawServer {
             workers: self.workers,
             seed: self.seed,
             latency,
+            shapes: self.shape.parse("shape")?,
             queue: OneOrMore(self.queue.into_iter().collect())
                 .parse("queue")?
                 .pop(),

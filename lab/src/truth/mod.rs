@@ -11,7 +11,9 @@ pub mod digest;
 pub mod exact;
 pub mod join;
 pub mod line;
+pub mod replay;
 pub mod schedule;
+pub mod shapes;
 pub mod timing;
 
 pub use exact::{Quantile, Sorted};

@@ -20,6 +20,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use super::line::{Line, LineRule};
+use super::shapes::Shapes;
 use super::timing::Freezes;
 
 /// One request of the timetable.
@@ -55,6 +56,8 @@ pub struct Server {
     pub freezes: Freezes,
     /// Its queue.
     pub line: Option<LineRule>,
+    /// How it changes delays over time.
+    pub shapes: Shapes,
 }
 
 /// When a request of the timetable was sent and answered.
@@ -287,7 +290,10 @@ impl Run<'_> {
             _ => Some(event.moment),
         };
         let ready = match begin {
-            Some(begin) if arrival.is_data => begin + arrival.service_ns + arrival.drawn_ns,
+            Some(begin) if arrival.is_data => {
+                let wanted = self.server.shapes.wanted(arrival.drawn_ns, event.moment);
+                begin + arrival.service_ns + wanted
+            }
             Some(begin) => begin + arrival.drawn_ns,
             // Refused at once.
             None => event.moment,
@@ -525,6 +531,7 @@ mod tests {
                 servers: 1,
                 limit: None,
             }),
+            ..Server::default()
         };
         let request = |intended_ns| Arrival {
             intended_ns,

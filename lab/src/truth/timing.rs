@@ -4,6 +4,7 @@
 //! start = the end of the freeze it falls into, if any, of
 //!           RESP:      read
 //!           Aerospike: the later of read and the end of the write of the reply before
+//! wanted = what was drawn, changed by the shapes as of start
 //! due   = the end of the freeze it falls into, if any, of
 //!           the later of start + what it waits and takes in the queue + wanted and the due moment before it on the connection
 //! ```
@@ -23,6 +24,7 @@ use super::Pair;
 use super::cuts::Cuts;
 use super::join::Key;
 use super::line::{Line, LineRule};
+use super::shapes::Shapes;
 
 /// The freezes of a server as moments of the clock.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -148,6 +150,8 @@ pub enum Fault {
     Start,
     /// Due at another moment than the rule gives.
     Due,
+    /// Delayed by more or less than the change over time makes of what was drawn.
+    Shape,
     /// Waited in the queue for longer or shorter than the rule gives, or refused without reason.
     Queue,
     /// Answered after the cut of its connection, or cut without one.
@@ -179,6 +183,7 @@ impl Fault {
             Self::ReadBeforeSent => "read by the server before it was sent",
             Self::Start => "started at another moment than the rule gives",
             Self::Due => "due at another moment than the rule gives",
+            Self::Shape => "its delay did not change over time as the rule gives",
             Self::Queue => "did not pass the queue as the rule gives",
             Self::Cut => "answered after its connection was cut, or cut without a reason",
             Self::Connection => "number of its connection is not its connection's alone",
@@ -197,6 +202,8 @@ impl Fault {
 pub struct Rule {
     /// The server's freezes.
     pub freezes: Freezes,
+    /// How it was to change delays over time.
+    pub shapes: Shapes,
     /// Its queue.
     pub line: Option<LineRule>,
     /// The moments at which it was to end connections.
@@ -301,6 +308,14 @@ fn check_server(
 ) {
     let server = &pair.server;
     let leave = |moment| rule.freezes.leave(server.connection, moment);
+    let wanted = match server.class {
+        Class::Admin => server.drawn_ns,
+        _ if server.fault == FaultKind::Refused || !server.started => 0,
+        _ => rule.shapes.wanted(server.drawn_ns, server.start.as_nanos()),
+    };
+    if server.wanted_ns != wanted {
+        report(Fault::Shape);
+    }
     if server.started {
         check_moments(pair, before, last_due, leave, report);
     }
@@ -451,7 +466,7 @@ mod tests {
 
     #[test]
     fn every_broken_rule_is_found() {
-        let biases: [Bias; 13] = [
+        let biases: [Bias; 16] = [
             // A clock that is started late, after the server has read.
             (
                 |pair| pair.client.sent = pair.client.sent.add_nanos(11),
@@ -484,6 +499,9 @@ mod tests {
                 Fault::Start,
             ),
             (|pair| pair.server.wanted_ns -= 1, Fault::Due),
+            (|pair| pair.server.drawn_ns -= 1, Fault::Shape),
+            (|pair| pair.server.wait_ns += 1, Fault::Queue),
+            (|pair| pair.server.queue_place = Some(0), Fault::Queue),
             (|pair| pair.server.connection += 1, Fault::Connection),
             (
                 |pair| pair.server.written = pair.server.due.sub_nanos(1),
@@ -521,7 +539,7 @@ mod tests {
     fn a_reply_waits_for_the_one_before_on_its_connection_alone() {
         // Read 100 ns after the one before, wanted shorter: due with it.
         let mut second = pair(7, 1, 10_100);
-        second.server.wanted_ns = 500;
+        (second.server.drawn_ns, second.server.wanted_ns) = (500, 500);
         second.server.due = Stamp::from_nanos(11_010);
         second.server.written = second.server.due;
         let first = pair(7, 0, 10_000);

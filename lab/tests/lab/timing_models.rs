@@ -2,6 +2,7 @@
 //! simulated timetable, on both protocols.
 
 use kvlab::runner::Evidence;
+use kvlab_mock_server::exchange::Class;
 use kvlab_mock_server::stamp::FaultKind;
 
 use super::support::{assert_passes, finding, run, scenario};
@@ -215,5 +216,68 @@ fn the_share_of_refused_requests_is_that_of_queueing_theory() {
             (refused - expected).abs() < 8.0 * deviation,
             "{refused} refused"
         );
+    }
+}
+
+#[test]
+fn delays_that_change_over_time_are_exact() {
+    for shape in [
+        "shape = 'step(at=130ms,factor=2.5)'",
+        "shape = 'ramp(at=50ms,over=200ms,factor=0.333333)'",
+        "shape = 'ramp(at=50ms,over=250ms,add=3ms)'",
+        "shape = ['spike(at=20ms,for=7ms,every=40ms,add=4ms)', 'step(at=200ms,factor=2)']",
+        "shape = 'ramp(at=0,over=1s,factor=5)'\nfreeze = 'every=90ms,for=30ms'\n\
+         queue = 'servers=4,service=exponential(mean=500us)'",
+    ] {
+        for client in CLIENTS {
+            let server = format!("latency = 'uniform(500us,2ms)'\n{shape}");
+            for evidence in exact(&server, client) {
+                let rows = evidence.joined.pairs.iter().map(|pair| &pair.server);
+                let changed = rows.clone().filter(|row| row.wanted_ns != row.drawn_ns);
+                assert!(changed.count() > 0, "{shape}");
+            }
+        }
+    }
+}
+
+/// A file of the server's tests.
+fn data(name: &str) -> String {
+    format!(
+        "{}/../mock-server/tests/data/{name}",
+        env!("CARGO_MANIFEST_DIR")
+    )
+}
+
+#[test]
+fn measured_laws_are_drawn_as_they_are() {
+    let [log, csv] = ["two-intervals.hlog", "quantiles.csv"].map(data);
+    for law in [
+        "empirical(0%:800us,50%:1ms,99%:4ms,100%:20ms)".to_owned(),
+        format!("empirical(file={log},unit=us)"),
+        format!("empirical(file={csv})"),
+    ] {
+        let client = "connections = 9\npipeline = 16\nrate = 5000\nduration = '4s'";
+        for evidence in exact(&format!("latency = '{law}'"), client) {
+            assert_eq!(evidence.summary.due, 20_000);
+        }
+    }
+}
+
+#[test]
+fn recorded_delays_come_in_their_order_to_all_connections() {
+    let list = data("delays.txt");
+    for client in CLIENTS {
+        let server = format!("workers = 2\nlatency = 'replay(file={list})'");
+        for evidence in exact(&server, client) {
+            let mut rows: Vec<_> = evidence
+                .joined
+                .pairs
+                .iter()
+                .map(|pair| &pair.server)
+                .collect();
+            rows.retain(|row| row.class != Class::Admin);
+            let first = rows.iter().min_by_key(|row| row.start).unwrap();
+            assert!([1_000_000, 2_500_000, 900_000, 0].contains(&first.drawn_ns));
+        }
     }
 }

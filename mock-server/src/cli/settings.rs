@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use super::port::Port;
 use crate::config::{RedisVersion, ServerConfig};
-use crate::latency::{Cut, Freeze, LatencyRules, Queue, Rule};
+use crate::latency::{Cut, Freeze, LatencyRules, Queue, Rule, Shape};
 use crate::server::StartError;
 
 /// Settings of a server as given; what is `None` was not given. Lists that are given replace those
@@ -39,6 +39,9 @@ pub struct Settings {
     /// Latency rules.
     #[serde(with = "as_text::list")]
     pub latency: Option<Vec<Rule>>,
+    /// The changes of delays over time.
+    #[serde(with = "as_text::list")]
+    pub shape: Option<Vec<OrNone<Shape>>>,
     /// The queue.
     #[serde(with = "as_text::one")]
     pub queue: Option<OrNone<Queue>>,
@@ -95,6 +98,7 @@ impl Settings {
             port: self.port.or(other.port),
             ports_file: self.ports_file.or(other.ports_file),
             latency: self.latency.or(other.latency),
+            shape: self.shape.or(other.shape),
             queue: self.queue.or(other.queue),
             freeze: self.freeze.or(other.freeze),
             cut: self.cut.or(other.cut),
@@ -129,6 +133,7 @@ impl Settings {
                 .number(),
             shared_port,
             latency: LatencyRules::new(self.latency.clone().unwrap_or_default())?,
+            shapes: values(&self.shape),
             queue: self.queue.clone().and_then(|setting| setting.0),
             freezes: values(&self.freeze),
             cuts: values(&self.cut),
@@ -157,6 +162,7 @@ impl Settings {
             port: Some(config.shared_port.into()),
             ports_file: given.ports_file.clone(),
             latency: Some(config.latency.rules().to_vec()),
+            shape: settings(&config.shapes),
             queue: Some(OrNone(config.queue.clone())),
             freeze: settings(&config.freezes),
             cut: settings(&config.cuts),
@@ -301,6 +307,7 @@ aerospike-port = "off"
 port = 4000
 ports-file = "/tmp/ports"
 latency = ["constant(1ms)", "redis.get@user:*=lognormal(p50=300us,p99=2ms)"]
+shape = ["step(at=5s,factor=3)", "spike(at=5s,for=200ms,every=2s,add=20ms)"]
 queue = "servers=4,service=exponential(mean=1ms),limit=100"
 freeze = ["every=2s,for=150ms,first=1s", "at=3s,for=1s,connection=2"]
 cut = ["every=10s", "at=3s,connection=2,how=reset"]
@@ -345,6 +352,7 @@ redis-port = 6379
 aerospike-port = 3000
 port = "off"
 latency = []
+shape = []
 queue = "none"
 freeze = []
 cut = []
@@ -369,6 +377,7 @@ stats = false
             ("latency", "constant(1ms)"),
             ("freeze", "every=2s,for=150ms"),
             ("cut", "every=2s"),
+            ("shape", "step(at=5s,factor=3)"),
         ] {
             let one = Settings::from_toml(&format!("{key} = \"{text}\"")).unwrap();
             let list = Settings::from_toml(&format!("{key} = [\"{text}\"]")).unwrap();
