@@ -117,18 +117,23 @@ def check_common(page):
 
 def check_freeze(page):
     """Expected by arithmetic: see the head of scenarios/freeze.toml."""
-    bands = page.locator("#s1-c1-over-time g.bands rect.band")
-    demand(bands.count() == 10, f"{bands.count()} freezes are marked, ten lie in 20 s")
-    rows = page.locator("#s1-c1-percentiles details.numbers tbody tr")
-    cells = [row.locator("th, td").all_text_contents() for row in rows.all()]
-    values = {row[0]: row[1:3] for row in cells}
-    for percentile, least, most in (("p99", 131, 132), ("p99.9", 149, 150)):
-        for text in values[percentile]:
-            demand(least <= float(text.split()[0]) <= most, f"{percentile}: {text}")
+    clients = page.locator("section.part").count()
+    demand(clients >= 2, "both kinds of client: with slots to spare and with one for each connection")
+    for number in range(1, clients + 1):
+        client = f"s1-c{number}"
+        bands = page.locator(f"#{client}-over-time g.bands rect.band").count()
+        demand(bands == 10, f"{client}: {bands} freezes are marked, ten lie in 20 s")
+        rows = page.locator(f"#{client}-percentiles details.numbers tbody tr")
+        cells = [row.locator("th, td").all_text_contents() for row in rows.all()]
+        values = {row[0]: row[1:3] for row in cells}
+        for percentile, least, most in (("p99", 131, 132), ("p99.9", 149, 150)):
+            for text in values[percentile]:
+                demand(least <= float(text.split()[0]) <= most, f"{client} {percentile}: {text}")
     main = page.locator("main").inner_text()
     for text in ("What became of the requests", "20\u202f000", "must be exact", "every=2s,for=150ms"):
         demand(text in main, f"no {text!r}")
-    demand(page.locator(".title .badge.good").count() == 2, "the verdicts are not shown")
+    good = page.locator(".title .badge.good").count()
+    demand(good == 1 + clients, "not every verdict is shown")
     demand("Environment" not in main, "a virtual run tells of the machine")
 
 

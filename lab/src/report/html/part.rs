@@ -56,11 +56,7 @@ fn body(part: &PartReport, tier: Tier, id: &str) -> Markup {
             (chart(curves::percentiles(&part.series.percentiles, id)))
             (chart(curves::over_time(&part.series, open, id)))
         }
-        section.panel {
-            h3 { "Error per quantile, within its tolerance" }
-            (scale())
-            (deviations(&judgement.figures))
-        }
+        (errors(&judgement.figures))
         @for figure in &judgement.figures {
             (tables::figure(figure, tier))
         }
@@ -124,6 +120,20 @@ fn scale() -> Markup {
     }
 }
 
+/// The errors that are judged.
+fn errors(figures: &[Figure]) -> Markup {
+    let deviations = deviations(figures);
+    html! {
+        @if !deviations.rows.is_empty() {
+            section.panel {
+                h3 { "Errors within their tolerances" }
+                (scale())
+                (deviations)
+            }
+        }
+    }
+}
+
 fn deviations(figures: &[Figure]) -> Deviations {
     let rows = figures.iter().flat_map(|figure| {
         let name = figure.figure.as_str();
@@ -138,7 +148,7 @@ fn deviations(figures: &[Figure]) -> Deviations {
         quantiles.chain(aspects)
     });
     Deviations {
-        rows: rows.collect(),
+        rows: rows.filter(|row| row.tolerance_ns.is_some()).collect(),
     }
 }
 

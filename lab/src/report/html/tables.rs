@@ -106,11 +106,11 @@ fn tolerance(tolerance_ns: Option<u64>) -> Markup {
 
 fn judged(found: Option<Verdict>, reason: Option<&str>) -> Markup {
     html! {
+        @if let Some(reason) = reason { span.why { (reason) } }
         @match found {
             Some(found) => (verdict(found)),
             None => (badge(Tone::Plain, "n/a")),
         }
-        @if let Some(reason) = reason { span.why { (reason) } }
     }
 }
 
