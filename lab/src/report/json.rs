@@ -41,6 +41,8 @@ struct Client<'a> {
     name: &'a str,
     verdict: Verdict,
     attempts: u32,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    runs: &'a [Verdict],
     load: &'a LoadReport,
     rate_per_second: f64,
     requests: &'a Accounting,
@@ -99,6 +101,7 @@ fn client(part: &PartReport) -> Client<'_> {
         name: &part.name,
         verdict: part.judgement.verdict,
         attempts: part.attempts,
+        runs: &part.runs,
         load: &part.load,
         rate_per_second: part.rate_per_second,
         requests: &part.judgement.accounting,
