@@ -10,6 +10,7 @@ mod figures;
 mod latency;
 mod law;
 mod recorder;
+pub mod repro;
 mod rows;
 pub mod score;
 mod scores;

@@ -41,6 +41,8 @@ struct Client<'a> {
     name: &'a str,
     verdict: Verdict,
     attempts: u32,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    runs: &'a [Verdict],
     load: &'a LoadReport,
     #[serde(skip_serializing_if = "Option::is_none")]
     server: Option<&'a ServerReport>,
@@ -101,6 +103,7 @@ fn client(part: &PartReport) -> Client<'_> {
         name: &part.name,
         verdict: part.judgement.verdict,
         attempts: part.attempts,
+        runs: &part.runs,
         load: &part.load,
         server: part.server.as_ref(),
         rate_per_second: part.rate_per_second,

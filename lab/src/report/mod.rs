@@ -60,6 +60,8 @@ pub struct PartReport {
     pub load: LoadReport,
     /// Runs that were needed; more than one when earlier ones were void.
     pub attempts: u32,
+    /// How each run came out, where the scenario asks for several.
+    pub runs: Vec<Verdict>,
     /// What was found.
     pub judgement: Judgement,
     /// Hash over the joined rows, under virtual time.
@@ -157,6 +159,7 @@ impl PartReport {
                 .map(|server| ServerReport::from(&server.config)),
             load: LoadReport::from(&part.settings),
             attempts,
+            runs: Vec::new(),
             judgement,
             rows_hash: is_virtual.then(|| of_pairs(&evidence.joined.pairs)),
             sequence_hash: evidence.summary.sequence_hash,
