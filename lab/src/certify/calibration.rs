@@ -199,6 +199,7 @@ fn responses(evidence: &Evidence) -> Vec<(u64, u64)> {
                 drawn_ns: pair.sojourn_ns(),
                 service_ns: 0,
                 is_data: true,
+                connection: 0,
             })
             .collect();
         // Sojourns hold what freezes and queues did, so the simulated server has none.
