@@ -96,7 +96,7 @@ impl Passage {
 
 impl Station {
     pub(crate) fn new(queue: &Queue) -> Self {
-        let limit = queue.limit.map(|limit| usize::try_from(limit));
+        let limit = queue.limit.map(usize::try_from);
         Self {
             busy_until: BinaryHeap::with_capacity(queue.servers),
             servers: queue.servers,
