@@ -1,11 +1,13 @@
 //! The lab: runs server and load generator together and proves their numbers; and the program
 //! `kvlab` with all its subcommands.
 
+pub mod certify;
 pub mod check;
 pub mod cli;
 pub mod compare;
 pub mod environment;
 mod exit;
+pub mod explore;
 pub mod grade;
 pub mod merge;
 pub mod noise;

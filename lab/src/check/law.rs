@@ -1,5 +1,6 @@
 //! What was to be injected, and whether it was drawn and kept.
 
+use kvlab_bench_client::record::RowKind;
 use kvlab_mock_server::ServerRow;
 use kvlab_mock_server::exchange::Class;
 use kvlab_mock_server::latency::{Distribution, Replay, Selector};
@@ -42,14 +43,15 @@ impl Injected {
     }
 }
 
-/// The measured reads and writes that the server executed.
+/// The reads and writes of the measured part that the server executed. Attempts that were followed by
+/// another are among them: those that timed out had the longest delays, and what is left without
+/// them has another law.
 fn executed(evidence: &Evidence) -> impl Iterator<Item = &ServerRow> + Clone {
-    let measured = evidence
-        .joined
-        .pairs
-        .iter()
-        .filter(|pair| pair.is_measured());
-    measured.map(|pair| &pair.server).filter(is_executed)
+    let pairs = evidence.joined.pairs.iter();
+    pairs
+        .filter(|pair| pair.client.kind == RowKind::Load)
+        .map(|pair| &pair.server)
+        .filter(is_executed)
 }
 
 /// Whether a law without selector gave a delay.

@@ -39,7 +39,7 @@ pub fn timetable(evidence: &Evidence) -> Timetable {
 
 /// The same, with the response times of requests that were intended from a moment on alone.
 #[must_use]
-pub(super) fn timetable_from(evidence: &Evidence, from: Stamp) -> Timetable {
+pub(crate) fn timetable_from(evidence: &Evidence, from: Stamp) -> Timetable {
     if !evidence.settings.load.is_open() {
         return Timetable::Closed;
     }
@@ -116,6 +116,7 @@ fn thread(evidence: &Evidence, pairs: &[&Pair]) -> (Pool, Vec<Arrival>) {
     };
     let arrivals = pairs.iter().map(|pair| Arrival {
         intended_ns: pair.client.intended.as_nanos(),
+        connection: pair.server.connection,
         drawn_ns: pair.server.drawn_ns,
         service_ns: pair.server.service_ns,
         is_data: pair.server.class != Class::Admin,

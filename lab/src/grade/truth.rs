@@ -284,6 +284,7 @@ fn arrivals(count: u64, rate: f64, first: Stamp, mock: &Mock) -> Vec<Arrival> {
             drawn_ns: law.quantile_ns(share(delay)).round() as u64,
             service_ns: service.quantile_ns(share(work)).round() as u64,
             is_data: true,
+            connection: 0,
         })
         .collect()
 }

@@ -4,6 +4,7 @@ use std::fmt::Display;
 use std::str::FromStr;
 
 use kvlab_mock_server::ServerConfig;
+use kvlab_mock_server::config::ConfigError;
 use kvlab_mock_server::latency::{LatencyRules, Rule};
 use serde::Deserialize;
 use toml::Spanned;
@@ -29,6 +30,7 @@ pub(super) struct RawServer {
     workers: usize,
     seed: u64,
     spin: bool,
+    redis_version: Option<Spanned<String>>,
     namespaces: Vec<String>,
 }
 
@@ -44,6 +46,7 @@ impl Default for RawServer {
             workers: usual.workers,
             seed: 1,
             spin: usual.spin,
+            redis_version: None,
             namespaces: usual.aerospike.namespaces,
         }
     }
@@ -92,6 +95,12 @@ impl RawServer {
             record_rows: true,
             ..ServerConfig::default()
         };
+        if let Some(text) = self.redis_version {
+            let version = text.as_ref().parse();
+            config.redis.version = version.map_err(|error: ConfigError| {
+                (Some(text.span().start), format!("redis-version: {error}"))
+            })?;
+        }
         config.aerospike.namespaces = self.namespaces;
         config.check().map_err(|error| (None, error.to_string()))?;
         Ok(ServerPart { config })

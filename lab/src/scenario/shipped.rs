@@ -40,7 +40,8 @@ macro_rules! files {
     };
 }
 
-const FILES: [(&str, &str); 13] = files![
+const FILES: [(&str, &str); 15] = files![
+    "constant",
     "faults",
     "fixed-hash",
     "freeze",
@@ -50,6 +51,7 @@ const FILES: [(&str, &str); 13] = files![
     "injection",
     "long-freeze",
     "matrix",
+    "queue",
     "quickstart",
     "repeat",
     "smoke",

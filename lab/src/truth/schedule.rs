@@ -28,6 +28,9 @@ use super::timing::Freezes;
 pub struct Arrival {
     /// When it was to be sent.
     pub intended_ns: u64,
+    /// The connection that took it, by its number on the server. It tells those apart that are due
+    /// at the same nanosecond, which their moments do not.
+    pub connection: u64,
     /// The delay that was drawn for it.
     pub drawn_ns: u64,
     /// The service that was drawn for it.
@@ -93,7 +96,7 @@ pub fn simulate(server: &Server, threads: &[(Pool, Vec<Arrival>)]) -> Vec<Vec<Se
     }
     run.threads
         .into_iter()
-        .map(|thread| thread.served)
+        .map(Thread::in_given_order)
         .collect()
 }
 
@@ -131,7 +134,8 @@ enum What {
 
 struct Thread<'a> {
     pool: &'a Pool,
-    arrivals: &'a [Arrival],
+    /// What is to be sent, each with its place among the arrivals as they were given.
+    arrivals: Vec<(Arrival, usize)>,
     served: Vec<Served>,
     connections: Vec<Connection>,
     free: VecDeque<usize>,
@@ -156,7 +160,7 @@ impl<'a> Thread<'a> {
         };
         Self {
             pool,
-            arrivals,
+            arrivals: arrivals.iter().copied().zip(0..).collect(),
             served: Vec::with_capacity(arrivals.len()),
             connections: vec![free; pool.connections.len()],
             free: (0..pool.connections.len()).collect(),
@@ -165,11 +169,30 @@ impl<'a> Thread<'a> {
     }
 
     /// The connection that takes the next request, and which that is, if one is due at `now`.
-    fn next(&self, now: u64) -> Option<(usize, usize)> {
+    fn next(&mut self, now: u64) -> Option<(usize, usize)> {
         let place = self.free.front().copied()?;
         let index = self.served.len();
-        let arrival = self.arrivals.get(index)?;
-        (arrival.intended_ns <= now).then_some((place, index))
+        let due = self.arrivals.get(index)?.0.intended_ns;
+        // Of those due at the same moment, the one that this connection took.
+        let number = self.pool.connections.get(place).copied();
+        let mut alike = self.arrivals[index..]
+            .iter()
+            .take_while(|(arrival, _)| arrival.intended_ns == due);
+        if let Some(ahead) = alike.position(|(arrival, _)| Some(arrival.connection) == number) {
+            self.arrivals[index..=index + ahead].rotate_right(1);
+        }
+        (due <= now).then_some((place, index))
+    }
+
+    /// What became of the arrivals, in the order in which they were given.
+    fn in_given_order(self) -> Vec<Served> {
+        let mut served = vec![Served::default(); self.served.len()];
+        for ((_, place), found) in self.arrivals.iter().zip(self.served) {
+            if let Some(entry) = served.get_mut(*place) {
+                *entry = found;
+            }
+        }
+        served
     }
 }
 
@@ -197,7 +220,7 @@ impl Run<'_> {
             && thread.armed != Some(index)
         {
             thread.armed = Some(index);
-            let moment = next.intended_ns;
+            let moment = next.0.intended_ns;
             self.push(moment, What::Due, (number, 0, index));
         }
     }
@@ -282,7 +305,7 @@ impl Run<'_> {
     /// Request `index` of the event's thread starts on the event's connection, at its moment.
     fn start(&mut self, event: &Event, index: usize) {
         let thread = &mut self.threads[event.thread];
-        let Some(arrival) = thread.arrivals.get(index) else {
+        let Some((arrival, _)) = thread.arrivals.get(index).copied() else {
             return;
         };
         let begin = match &mut self.line {
@@ -331,6 +354,7 @@ mod tests {
     fn arrival(intended_ns: u64, drawn_ns: u64) -> Arrival {
         Arrival {
             intended_ns,
+            connection: 0,
             drawn_ns,
             service_ns: 0,
             is_data: true,
@@ -453,6 +477,31 @@ mod tests {
     }
 
     #[test]
+    fn requests_due_at_the_same_moment_go_to_the_connections_that_took_them() {
+        // The one of connection 9 stands second and takes long, but connection 9 is the first.
+        let request = |intended_ns, connection, drawn_ns| Arrival {
+            connection,
+            ..arrival(intended_ns, drawn_ns)
+        };
+        let arrivals = [
+            request(5, 4, 10),
+            request(5, 9, 700),
+            request(6, 4, 10),
+            request(6, 4, 20),
+        ];
+        let pool = Pool {
+            connections: vec![9, 4],
+            ..pool(2, 1)
+        };
+        let served = simulate(&Server::default(), &[(pool, arrivals.to_vec())]);
+        let moments: Vec<(u64, u64)> = served[0]
+            .iter()
+            .map(|served| (served.sent_ns, served.received_ns))
+            .collect();
+        assert_eq!(moments, [(5, 15), (5, 705), (15, 25), (25, 45)]);
+    }
+
+    #[test]
     fn replies_of_a_connection_keep_their_order() {
         let arrivals = [(0, 100), (1, 5), (2, 200)].map(|(at, delay)| arrival(at, delay));
         let received = |depth| -> Vec<u64> {
@@ -482,6 +531,7 @@ mod tests {
         // One server, a service of 10 and a delay of 1 behind it; two threads of one connection each.
         let request = |intended_ns| Arrival {
             intended_ns,
+            connection: 0,
             drawn_ns: 1,
             service_ns: 10,
             is_data: true,
@@ -535,6 +585,7 @@ mod tests {
         };
         let request = |intended_ns| Arrival {
             intended_ns,
+            connection: 0,
             drawn_ns: 0,
             service_ns: 10,
             is_data: true,

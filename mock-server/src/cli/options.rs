@@ -10,7 +10,7 @@ use super::settings::{OrNone, Settings};
 use crate::config::RedisVersion;
 use crate::latency::{Cut, Freeze, Queue, Rule, Shape};
 
-/// The options of `serve`. Each but `--config` and `--print-config` is also a key of the
+/// The options of `serve`. Each but `--rows`, `--config` and `--print-config` is also a key of the
 /// configuration file.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct ServeArgs {
@@ -93,6 +93,10 @@ pub struct ServeArgs {
     /// Prints statistics at the end: delays wanted and done, calls, bytes
     #[arg(long, help_heading = "Output")]
     pub stats: bool,
+
+    /// Keeps a row for each request and writes them to this CSV file at the end
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub rows: Option<PathBuf>,
 
     /// Reads settings from this TOML file; options beat it
     #[arg(long, value_name = "FILE", help_heading = "Output")]
