@@ -7,12 +7,15 @@ pub mod cli;
 pub mod compare;
 pub mod environment;
 mod exit;
+pub mod explore;
+pub mod grade;
 pub mod merge;
 pub mod noise;
 pub mod report;
 pub mod runner;
 pub mod scenario;
 pub mod statistics;
+pub mod subject;
 pub mod truth;
 pub mod verdict;
 

@@ -16,8 +16,7 @@ use super::curve::Curve;
 use crate::noise;
 use crate::runner::Evidence;
 use crate::truth::join::is_timed;
-use crate::truth::schedule::{Arrival, Pool, simulate};
-use crate::truth::timing::Freezes;
+use crate::truth::schedule::{Arrival, Pool, Server, simulate};
 use crate::truth::{Pair, Quantile, Sorted};
 
 /// What a run against the mock server showed.
@@ -192,17 +191,20 @@ fn responses(evidence: &Evidence) -> Vec<(u64, u64)> {
             connections: (0..connections).map(|number| number as u64).collect(),
             depth: usize::try_from(evidence.settings.pipeline.depth.get()).unwrap_or(usize::MAX),
             batch: evidence.settings.pipeline.mode == PipelineMode::Batch,
-            leg_ns: 0,
-            freezes: Freezes::default(),
         };
         let arrivals: Vec<Arrival> = pairs
             .iter()
             .map(|pair| Arrival {
                 intended_ns: pair.client.intended.as_nanos(),
-                wanted_ns: pair.sojourn_ns(),
+                drawn_ns: pair.sojourn_ns(),
+                service_ns: 0,
+                is_data: true,
+                connection: 0,
             })
             .collect();
-        for (pair, served) in pairs.iter().zip(simulate(&pool, &arrivals)) {
+        // Sojourns hold what freezes and queues did, so the simulated server has none.
+        let served = simulate(&Server::default(), &[(pool, arrivals)]);
+        for (pair, served) in pairs.iter().zip(served.into_iter().flatten()) {
             let timed = is_timed(&pair.client) && pair.server.answered;
             if let Some(seen) = pair.response_ns().filter(|_| timed) {
                 let truth = served.received_ns - pair.client.intended.as_nanos();

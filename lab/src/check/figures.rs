@@ -9,9 +9,7 @@ use super::steady::Sample;
 use super::timetable::Timetable;
 use crate::noise::Floor;
 use crate::runner::{Evidence, Tier};
-use crate::scenario::{
-    Expect, Limit, Limits, default_mean, default_network, default_response, default_service,
-};
+use crate::scenario::{Expect, Limit, Limits, default_mean, default_response, default_service};
 use crate::truth::exact::{Z_95, rounded_mean};
 use crate::truth::{Pair, Quantile, Sorted};
 use crate::verdict::Verdict;
@@ -132,10 +130,6 @@ fn network(basis: &Basis<'_>, injected: &Injected) -> Option<Figure> {
         return None;
     }
     let truth = sojourn(basis.sample);
-    let usual = |at: At, true_ns: u64| match at {
-        At::Quantile(q) => default_network(q).map(|tolerance| tolerance.of_ns(true_ns)),
-        At::Mean | At::Max => None,
-    };
     let comparison = Comparison {
         tier: basis.evidence.tier,
         limits: &basis.expect.kernel,
@@ -143,7 +137,8 @@ fn network(basis: &Basis<'_>, injected: &Injected) -> Option<Figure> {
         raw: &raw,
         histogram: basis.whole(|| basis.evidence.summary.tally.network()),
         added: &|_| 0,
-        usual: &usual,
+        // Half of the floor is in it: what may remain is for the scenario to say.
+        usual: &|_, _| None,
         carries: &|_| false,
     };
     Some(comparison.figure(FigureKind::Network, TruthSource::Sojourn, injected))
@@ -151,7 +146,7 @@ fn network(basis: &Basis<'_>, injected: &Injected) -> Option<Figure> {
 
 /// From the send to the kernel's receive stamp, which the conversion from the calendar clock may
 /// have put outside of send and read.
-pub(super) fn network_ns(pair: &Pair) -> Option<u64> {
+pub(crate) fn network_ns(pair: &Pair) -> Option<u64> {
     let (sent, received) = (pair.client.sent, pair.client.received?);
     let kernel = pair.client.kernel?.min(received).max(sent);
     Some(kernel.saturating_since(sent))

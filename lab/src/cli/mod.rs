@@ -4,6 +4,8 @@
 
 pub mod bench;
 pub mod compare;
+pub mod explore;
+pub mod grade;
 pub mod merge;
 mod output;
 pub mod run;
@@ -34,6 +36,10 @@ enum Command {
     Bench(Box<bench::BenchCommand>),
     /// Run server and load together and judge whether the numbers are true
     Run(run::RunArgs),
+    /// Judge any load generator, ours or another, by what it reports
+    Grade(grade::GradeArgs),
+    /// Draw random scenarios, run them under virtual time and demand that each is exact
+    Explore(explore::ExploreArgs),
     /// Compare two groups of runs: stored results, or two commands run in turn
     Compare(compare::CompareArgs),
     /// Add the histogram logs of several clients
@@ -54,6 +60,8 @@ where
         Command::Serve(args) => serve::run(*args, stdout, stderr),
         Command::Bench(args) => bench::run(&args, stdout, stderr),
         Command::Run(args) => run::run(&args, stdout, stderr),
+        Command::Grade(args) => grade::run(&args, stdout, stderr),
+        Command::Explore(args) => explore::run(&args, stdout, stderr),
         Command::Compare(args) => compare::run(&args, stdout, stderr),
         Command::Merge(args) => merge::run(&args, stdout, stderr),
     }

@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use super::{LoadReport, PartReport, Report};
+use super::{LoadReport, PartReport, Report, ServerReport};
 use crate::check::{Accounting, Figure, Score, Validity, WarmUp};
 use crate::noise::Machine;
 use crate::runner::Tier;
@@ -41,7 +41,11 @@ struct Client<'a> {
     name: &'a str,
     verdict: Verdict,
     attempts: u32,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    runs: &'a [Verdict],
     load: &'a LoadReport,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    server: Option<&'a ServerReport>,
     rate_per_second: f64,
     requests: &'a Accounting,
     figures: &'a [Figure],
@@ -99,7 +103,9 @@ fn client(part: &PartReport) -> Client<'_> {
         name: &part.name,
         verdict: part.judgement.verdict,
         attempts: part.attempts,
+        runs: &part.runs,
         load: &part.load,
+        server: part.server.as_ref(),
         rate_per_second: part.rate_per_second,
         requests: &part.judgement.accounting,
         figures: &part.judgement.figures,

@@ -18,7 +18,7 @@ use kvlab_mock_server::ServerConfig;
 use serde::Serialize;
 
 use self::series::Series;
-use crate::check::Judgement;
+use crate::check::{Judgement, steady_from};
 use crate::noise::Machine;
 use crate::runner::{Evidence, Tier};
 use crate::scenario::{Part, Scenario};
@@ -60,6 +60,8 @@ pub struct PartReport {
     pub load: LoadReport,
     /// Runs that were needed; more than one when earlier ones were void.
     pub attempts: u32,
+    /// How each run came out, where the scenario asks for several.
+    pub runs: Vec<Verdict>,
     /// What was found.
     pub judgement: Judgement,
     /// Hash over the joined rows, under virtual time.
@@ -148,6 +150,7 @@ impl PartReport {
     #[must_use]
     pub fn new(part: &Part, evidence: &Evidence, judgement: Judgement, attempts: u32) -> Self {
         let is_virtual = evidence.tier != Tier::Real;
+        let from = steady_from(evidence, judgement.warm_up.as_ref());
         Self {
             name: part.name.clone(),
             server: part
@@ -156,6 +159,7 @@ impl PartReport {
                 .map(|server| ServerReport::from(&server.config)),
             load: LoadReport::from(&part.settings),
             attempts,
+            runs: Vec::new(),
             judgement,
             rows_hash: is_virtual.then(|| of_pairs(&evidence.joined.pairs)),
             sequence_hash: evidence.summary.sequence_hash,
@@ -163,7 +167,7 @@ impl PartReport {
             rate_per_second: evidence.summary.rate(),
             notices: evidence.summary.notices.iter().map(notice).collect(),
             elapsed_ns: u64::try_from(evidence.summary.elapsed().as_nanos()).unwrap_or(u64::MAX),
-            series: Series::new(evidence),
+            series: Series::new(evidence, from),
         }
     }
 }

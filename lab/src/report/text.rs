@@ -172,6 +172,15 @@ fn write_part(part: &PartReport, tier: Tier, out: &mut String) -> fmt::Result {
         write!(out, ", rows {hash:016x}")?;
     }
     writeln!(out)?;
+    if !part.runs.is_empty() {
+        let verdicts: Vec<String> = part.runs.iter().map(ToString::to_string).collect();
+        writeln!(
+            out,
+            "{} runs: {}; the last of the worst is shown",
+            part.runs.len(),
+            verdicts.join(", ")
+        )?;
+    }
     write!(out, "{}: {}", part.name, part.judgement.verdict)?;
     if part.attempts > 1 {
         write!(out, ", after {} void runs", part.attempts - 1)?;

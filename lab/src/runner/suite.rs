@@ -6,7 +6,7 @@ use kvlab_bench_client::Control;
 
 use super::client::Own;
 use super::{PartError, Tier, real, virtual_time};
-use crate::check::judge;
+use crate::check::{judge, repro};
 use crate::environment::{Machine, Priority};
 use crate::report::{PartReport, Report};
 use crate::scenario::{Part, Scenario};
@@ -42,7 +42,7 @@ pub struct SuiteError {
     /// The client that could not be run.
     pub part: String,
     /// Why.
-    pub source: PartError,
+    pub source: Box<PartError>,
 }
 
 /// Runs every client of a scenario and judges it. A void run is tried again as often as the
@@ -74,7 +74,7 @@ pub fn run(
         }
         let report = report.map_err(|source| SuiteError {
             part: part.name.clone(),
-            source,
+            source: Box::new(source),
         })?;
         progress.say(&format!("{place}: {}", report.judgement.verdict));
         parts.push(report);
@@ -93,13 +93,80 @@ pub(super) fn run_virtual(
     part: &Part,
     control: &Control,
 ) -> Result<PartReport, PartError> {
-    let (config, settings) = (scenario.server_for(part), part.settings.clone());
-    let evidence = virtual_time::run_by(&Own, config, settings, scenario.network_ns, control)?;
-    let judgement = judge(&evidence, &part.expect, None);
-    Ok(PartReport::new(part, &evidence, judgement, 1))
+    repeated(scenario, part, control, |_| {
+        let (config, settings) = (scenario.server_for(part), part.settings.clone());
+        let evidence = virtual_time::run_by(&Own, config, settings, scenario.network_ns, control)?;
+        let judgement = judge(&evidence, &part.expect, None);
+        Ok(PartReport::new(part, &evidence, judgement, 1))
+    })
 }
 
 fn run_real(
+    scenario: &Scenario,
+    part: &Part,
+    place: &str,
+    control: &Control,
+    progress: &mut dyn Progress,
+) -> Result<PartReport, PartError> {
+    repeated(scenario, part, control, |run| {
+        let place = if scenario.repeat > 1 {
+            format!("{place}, run {run} of {}", scenario.repeat)
+        } else {
+            place.to_owned()
+        };
+        run_once(scenario, part, &place, control, progress)
+    })
+}
+
+/// Runs a part as often as the scenario says. The report is that of the worst run, the last of
+/// several, with how far all of them lie apart.
+fn repeated(
+    scenario: &Scenario,
+    part: &Part,
+    control: &Control,
+    mut run: impl FnMut(u32) -> Result<PartReport, PartError>,
+) -> Result<PartReport, PartError> {
+    let mut reports = vec![run(1)?];
+    for number in 2..=scenario.repeat {
+        if control.is_stopped() {
+            break;
+        }
+        reports.push(run(number)?);
+    }
+    let last = reports.len() - 1;
+    let worst = (0..=last)
+        .max_by_key(|place| (reports[*place].judgement.verdict, *place))
+        .unwrap_or(last);
+    if reports.len() < 2 {
+        return Ok(reports.swap_remove(worst));
+    }
+    let stop = part.settings.stop;
+    let has_fixed_number = stop.duration.is_none() || part.settings.load.is_open();
+    let runs: Vec<repro::Run<'_>> = reports
+        .iter()
+        .map(|report| repro::Run {
+            judgement: &report.judgement,
+            sequence_hash: report.sequence_hash,
+            has_fixed_number,
+        })
+        .collect();
+    let scores = repro::scores(&runs, &part.expect);
+    let verdicts: Vec<Verdict> = runs.iter().map(|run| run.judgement.verdict).collect();
+    let mut report = reports.swap_remove(worst);
+    report.runs = verdicts;
+    let judgement = &mut report.judgement;
+    let finding = repro::finding(&scores);
+    if let Some(finding) = &finding
+        && judgement.verdict == Verdict::Pass
+    {
+        judgement.verdict = finding.verdict;
+    }
+    judgement.findings.extend(finding);
+    judgement.scores.extend(scores);
+    Ok(report)
+}
+
+fn run_once(
     scenario: &Scenario,
     part: &Part,
     place: &str,

@@ -353,7 +353,7 @@ impl Turns {
         if self.here > MOST_TURNS {
             return Err(PartError::Stuck { at: now });
         }
-        if self.all.is_multiple_of(TURNS_BETWEEN_LOOKS) && control.is_stopped() {
+        if self.all % TURNS_BETWEEN_LOOKS == 1 && control.is_stopped() {
             return Err(PartError::Stopped);
         }
         Ok(())
@@ -363,7 +363,7 @@ impl Turns {
 /// Turns without a step of the clock after which both sides are taken to run in circles.
 const MOST_TURNS: u64 = 1_000_000;
 /// A look at the control costs little and a turn less.
-const TURNS_BETWEEN_LOOKS: u64 = 4_096;
+const TURNS_BETWEEN_LOOKS: u64 = 1_024;
 
 const FIRST_PORT: u16 = 40_000;
 const PORTS: usize = 20_000;

@@ -271,13 +271,6 @@ pub fn default_mean() -> Tolerance {
     Tolerance::new(50, 3.0)
 }
 
-/// The default tolerance of the service time up to the kernel's stamp, which holds the way to the
-/// server and nothing of the client's own waiting.
-#[must_use]
-pub fn default_network(q: Quantile) -> Option<Tolerance> {
-    (q == Quantile::P50).then(|| Tolerance::new(60, 0.0))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -22,8 +22,7 @@ use kvlab_bench_client::settings::Target;
 use kvlab_mock_server::ServerConfig;
 
 pub use expect::{
-    Expect, Limit, Limits, Threshold, Tolerance, default_mean, default_network, default_response,
-    default_service,
+    Expect, Limit, Limits, Threshold, Tolerance, default_mean, default_response, default_service,
 };
 pub use parse::TierName;
 pub use server::ServerPart;

@@ -40,7 +40,7 @@ macro_rules! files {
     };
 }
 
-const FILES: [(&str, &str); 14] = files![
+const FILES: [(&str, &str); 15] = files![
     "constant",
     "faults",
     "fixed-hash",
@@ -51,6 +51,7 @@ const FILES: [(&str, &str); 14] = files![
     "injection",
     "long-freeze",
     "matrix",
+    "queue",
     "quickstart",
     "repeat",
     "smoke",

@@ -10,8 +10,11 @@ pub mod cuts;
 pub mod digest;
 pub mod exact;
 pub mod join;
+pub mod line;
 pub mod queue;
+pub mod replay;
 pub mod schedule;
+pub mod shapes;
 pub mod timing;
 
 pub use exact::{Quantile, Sorted};

@@ -306,7 +306,7 @@ fn rows_of_every_request_are_written_at_the_end() {
     assert_eq!(client.ask("GET nothing"), "$-1");
     server.signal(Signal::TERM);
     assert_eq!(server.end().0, Some(0));
-    let text = std::fs::read_to_string(file.name()).unwrap();
+    let text = fs::read_to_string(file.name()).unwrap();
     let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split(',').collect()).collect();
     assert_eq!(rows.len(), 3, "{text}");
     assert_eq!(rows[0].len(), rows[1].len());
