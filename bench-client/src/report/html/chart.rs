@@ -35,6 +35,21 @@ pub struct Chart {
     pub bands: Vec<Band>,
     /// What the marked stretches are.
     pub bands_are: &'static str,
+    /// Values that are known within bounds.
+    pub ranges: Vec<Range>,
+    /// What they are.
+    pub ranges_are: &'static str,
+}
+
+/// A value that is known within bounds, drawn as a bar from end to end.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Range {
+    /// Where it lies along the x axis, from 0 to 1.
+    pub at: f64,
+    /// The least it may be.
+    pub low: u64,
+    /// The most it may be.
+    pub high: u64,
 }
 
 /// One of the places along the x axis for which the curves have values.
@@ -141,6 +156,7 @@ impl Render for Chart {
                             (self.marks())
                             (self.drawn_bands())
                             (self.lines())
+                            (self.drawn_ranges())
                             line.frame x1="0" x2="100%" y1=(pixels(HEIGHT)) y2=(pixels(HEIGHT)) {}
                             text.axis x="50%" y=(pixels(HEIGHT + 38.0)) text-anchor="middle" {
                                 (self.x_title)
@@ -170,6 +186,16 @@ impl Chart {
                             line.curve.(curve.look.class()) x1="1" x2="29" y1="5" y2="5" {}
                         }
                         (curve.name)
+                    }
+                }
+                @if !self.ranges.is_empty() {
+                    li {
+                        svg.ranges width="30" height="12" aria-hidden="true" {
+                            line x1="15" x2="15" y1="1" y2="11" {}
+                            line x1="9" x2="21" y1="1" y2="1" {}
+                            line x1="9" x2="21" y1="11" y2="11" {}
+                        }
+                        (self.ranges_are)
                     }
                 }
                 @if !self.bands.is_empty() {
@@ -211,6 +237,22 @@ impl Chart {
                 @for band in &self.bands {
                     rect.band x=(percent(band.from)) y="0" width=(percent(band.to - band.from))
                         height=(pixels(HEIGHT)) {}
+                }
+            }
+        }
+    }
+
+    /// Bars with caps; one that is too short to be seen is a line across.
+    fn drawn_ranges(&self) -> Markup {
+        let y = |value| pixels(HEIGHT * (1.0 - self.y.place(float(value))));
+        html! {
+            g.ranges {
+                @for range in &self.ranges {
+                    svg x=(percent(range.at)) overflow="visible" {
+                        line x1="0" x2="0" y1=(y(range.low)) y2=(y(range.high)) {}
+                        line x1="-6" x2="6" y1=(y(range.low)) y2=(y(range.low)) {}
+                        line x1="-6" x2="6" y1=(y(range.high)) y2=(y(range.high)) {}
+                    }
                 }
             }
         }
@@ -392,6 +434,12 @@ mod tests {
                 to: 0.5,
             }],
             bands_are: "freezes",
+            ranges: vec![Range {
+                at: 0.5,
+                low: 500_000,
+                high: 1_000_000,
+            }],
+            ranges_are: "certified",
         }
     }
 
@@ -413,6 +461,14 @@ mod tests {
             text.contains("x=\"25.000%\" y=\"0\" width=\"25.000%\""),
             "{text}"
         );
+    }
+
+    #[test]
+    fn a_range_is_a_bar_with_two_caps() {
+        let text = chart().drawn_ranges().into_string();
+        assert!(text.contains("x=\"50.000%\""), "{text}");
+        assert!(text.contains("y1=\"208\" y2=\"156\""), "{text}");
+        assert_eq!(text.matches("<line").count(), 3, "{text}");
     }
 
     #[test]
