@@ -156,6 +156,7 @@ impl Render for Chart {
                             (self.marks())
                             (self.drawn_bands())
                             (self.lines())
+                            (self.lone_values())
                             (self.drawn_ranges())
                             line.frame x1="0" x2="100%" y1=(pixels(HEIGHT)) y2=(pixels(HEIGHT)) {}
                             text.axis x="50%" y=(pixels(HEIGHT + 38.0)) text-anchor="middle" {
@@ -242,6 +243,29 @@ impl Chart {
         }
     }
 
+    /// Values without a neighbour, through which no line goes.
+    fn lone_values(&self) -> Markup {
+        let is_lone = |curve: &Curve, index: usize| {
+            let before = index
+                .checked_sub(1)
+                .and_then(|index| curve.values.get(index));
+            let after = curve.values.get(index + 1);
+            before.copied().flatten().is_none() && after.copied().flatten().is_none()
+        };
+        html! {
+            g.lone {
+                @for curve in &self.curves {
+                    @for (index, (place, value)) in self.grid.iter().zip(&curve.values).enumerate() {
+                        @if let Some(value) = value.filter(|_| is_lone(curve, index)) {
+                            @let y = HEIGHT * (1.0 - self.y.place(float(value)));
+                            circle.(curve.look.class()) cx=(percent(place.at)) cy=(pixels(y)) r="3" {}
+                        }
+                    }
+                }
+            }
+        }
+    }
+
     /// Bars with caps; one that is too short to be seen is a line across.
     fn drawn_ranges(&self) -> Markup {
         let y = |value| pixels(HEIGHT * (1.0 - self.y.place(float(value))));
@@ -292,10 +316,6 @@ impl Chart {
             }
             path.push(if pen_down { 'L' } else { 'M' });
             path += &format!("{} {}", point.0, point.1);
-            if !pen_down {
-                // A lone value shows as a dot, by the round end of a line without length.
-                path += "h0";
-            }
             pen_down = true;
             last = Some(point);
         }
@@ -447,8 +467,18 @@ mod tests {
     fn curve_is_lifted_where_it_has_no_value() {
         let chart = chart();
         // The axis goes from 0 to 2.5 ms over 260 pixels.
-        assert_eq!(chart.path(&chart.curves[0]), "M0 156h0L2500 52M7500 156h0");
+        assert_eq!(chart.path(&chart.curves[0]), "M0 156L2500 52M7500 156");
         assert_eq!(chart.path(&chart.curves[1]), "");
+    }
+
+    #[test]
+    fn a_value_without_a_neighbour_is_a_dot() {
+        let text = chart().lone_values().into_string();
+        assert_eq!(text.matches("<circle").count(), 1, "{text}");
+        assert!(
+            text.contains("class=\"first\" cx=\"75.000%\" cy=\"156\""),
+            "{text}"
+        );
     }
 
     #[test]
