@@ -53,11 +53,20 @@ impl Floor {
         self.in_step.is_some()
     }
 
-    /// The floor of a service time: where connections march in step, that of requests that do so
-    /// too.
+    /// The floor in step, where there is one.
     #[must_use]
-    pub fn of_service(&self) -> &Self {
-        self.in_step.as_deref().unwrap_or(self)
+    pub fn in_step(&self) -> Option<&Self> {
+        self.in_step.as_deref()
+    }
+
+    /// Between what and what the floor of a service time lies, in nanoseconds. Where connections
+    /// march in step, requests come in bursts, but how many meet depends on the delay: it lies
+    /// between the floor of requests that come one by one and that of requests that all meet.
+    #[must_use]
+    pub fn service_range_ns(&self) -> (u64, u64) {
+        let median = self.median_ns();
+        let in_step = self.in_step().map_or(median, Self::median_ns);
+        (median.min(in_step), median.max(in_step))
     }
 
     /// The middle of both medians, in nanoseconds.
@@ -286,9 +295,22 @@ mod tests {
         assert_eq!((floor.spread_at(0.985), floor.spread_at(1.0)), (0, 500));
         // 11 of 1000 are 500 ns late: 5.5 ns in the mean.
         assert_eq!(floor.mean_above_ns(), 6);
-        assert_eq!(floor.of_service(), &floor);
-        let step = Floor::between(&pairs, &pairs);
-        assert!(!step.is_in_step() && floor.clone().with_step(step).is_in_step());
+        assert_eq!(floor.service_range_ns(), (20, 20));
+    }
+
+    #[test]
+    fn in_step_the_floor_lies_between_both() {
+        let alone: Vec<Pair> = (0..100).map(|n| pair(1, n, n * 5_000)).collect();
+        let mut together = alone.clone();
+        for pair in &mut together {
+            pair.client.received = pair.client.received.map(|at| at.add_nanos(300));
+        }
+        let floor = Floor::between(&alone, &alone);
+        assert!(!floor.is_in_step());
+        let floor = floor.with_step(Floor::between(&together, &together));
+        assert!(floor.is_in_step());
+        assert_eq!(floor.service_range_ns(), (20, 320));
+        assert_eq!(floor.median_ns(), 20);
     }
 
     #[test]

@@ -147,9 +147,7 @@ impl Validity {
             others_share: evidence.machine.map(|machine| machine.others_share),
             switches_per_second: evidence.machine.map(|machine| machine.switches_per_second),
             pressure_share: evidence.machine.and_then(|machine| machine.pressure_share),
-            floor_in_step_ns: floor
-                .filter(|floor| floor.is_in_step())
-                .map(|floor| floor.of_service().median_ns()),
+            floor_in_step_ns: floor.and_then(Floor::in_step).map(Floor::median_ns),
             floor_ns: floor.map(Floor::median_ns),
             floor_drift_ns: floor.map(Floor::drift_ns),
             floor_spread_p90_ns: floor.map(|floor| floor.spread_ns(Quantile::P90)),

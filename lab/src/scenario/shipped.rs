@@ -40,7 +40,8 @@ macro_rules! files {
     };
 }
 
-const FILES: [(&str, &str); 13] = files![
+const FILES: [(&str, &str); 14] = files![
+    "constant-50",
     "faults",
     "fixed-hash",
     "freeze",

@@ -12,6 +12,7 @@ mod explore;
 mod planted;
 mod real_runs;
 mod scenario_files;
+mod scores;
 mod support;
 mod sweeps;
 mod tiers;
