@@ -13,6 +13,7 @@ use std::fs;
 use kvlab_timing::{Clock, Stamp};
 
 pub use crate::environment::Machine;
+use crate::environment::Priority;
 use crate::truth::{Pair, Quantile, Sorted};
 
 /// What the machine adds to a request by itself, before and after a run.
@@ -152,6 +153,8 @@ pub struct MachineUse {
     /// Share of the time in which some thread of the machine waited for a core, 0 to 1; `None` where
     /// the kernel does not tell.
     pub pressure_share: Option<f64>,
+    /// Whether the run had a real-time priority, so that what others do hardly matters.
+    pub is_realtime: bool,
 }
 
 /// A reading of what the machine has done since it started. Times are in ticks, summed over all
@@ -242,6 +245,7 @@ impl ProcessorTime {
                 let waited_us = after.saturating_sub(before) as f64;
                 (waited_us * 1e3 / elapsed_ns).min(1.0)
             }),
+            is_realtime: Priority::read().is_realtime(),
         }
     }
 }

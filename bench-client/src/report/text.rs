@@ -323,11 +323,12 @@ fn cpu(summary: &Summary) -> Option<String> {
         .filter_map(|(number, thread): (u32, _)| {
             let share = thread.cpu_share?;
             let mut text = format!("thread {number} {}", percent(share));
-            if let (Some(cpu), Some(spun)) = (thread.cpu, thread.spun)
-                && !spun.is_zero()
-            {
+            if let (Some(cpu), Some(spun)) = (thread.cpu, thread.spun) {
                 let spun = share * spun.as_secs_f64() / cpu.as_secs_f64();
-                let _ = write!(text, " ({} of it waiting)", percent(spun));
+                // NaN, when no time was used, is not shown either.
+                if spun >= SHOWN_SHARE {
+                    let _ = write!(text, " ({} of it waiting)", percent(spun));
+                }
             }
             Some(text)
         })
@@ -365,6 +366,9 @@ fn notes(head: &Head, summary: &Summary) -> String {
     }
     text
 }
+
+/// Share of a core spent in waiting from which on it is shown.
+const SHOWN_SHARE: f64 = 0.005;
 
 #[cfg(test)]
 mod tests {

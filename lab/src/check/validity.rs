@@ -103,6 +103,9 @@ pub struct Validity {
     /// Whether the server delays anything, so that there is something to inject.
     #[serde(skip)]
     injects: bool,
+    /// Whether the run had a real-time priority.
+    #[serde(skip)]
+    is_realtime: bool,
     /// Whether the run was one under virtual time.
     #[serde(skip)]
     is_virtual: bool,
@@ -157,6 +160,7 @@ impl Validity {
             } else {
                 BURST_NS.min(slots * WRITE_NS)
             },
+            is_realtime: evidence.machine.is_some_and(|machine| machine.is_realtime),
             is_virtual: evidence.tier != Tier::Real,
             injects: !evidence.server.latency.is_none() && evidence.tier == Tier::Real,
         }
@@ -258,7 +262,7 @@ impl Validity {
             );
             findings.push(Finding::validity("steal", steal <= STEAL_SHARE, text));
         }
-        if let Some(others) = self.others_share {
+        if let Some(others) = self.others_share.filter(|_| !self.is_realtime) {
             let waited = self.pressure_share.map_or_else(String::new, |share| {
                 format!(
                     "; a thread waited for a core {:.0} % of the time",

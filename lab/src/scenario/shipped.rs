@@ -40,7 +40,8 @@ macro_rules! files {
     };
 }
 
-const FILES: [(&str, &str); 14] = files![
+const FILES: [(&str, &str); 15] = files![
+    "constant",
     "constant-50",
     "faults",
     "fixed-hash",
