@@ -93,6 +93,12 @@ impl Priority {
         }
     }
 
+    /// Whether threads of other processes have to wait for this one.
+    #[must_use]
+    pub fn is_realtime(&self) -> bool {
+        matches!(self.policy.as_deref(), Some("SCHED_FIFO" | "SCHED_RR"))
+    }
+
     /// Reads the priority of the calling thread.
     #[must_use]
     pub fn read() -> Self {
@@ -167,6 +173,7 @@ mod tests {
         let priority = Priority::parse(line).unwrap();
         assert_eq!(priority.nice, Some(-5));
         assert_eq!(priority.policy.as_deref(), Some("SCHED_FIFO"));
+        assert!(priority.is_realtime() && !Priority::default().is_realtime());
         assert_eq!(Priority::parse("1352 (cat"), None);
     }
 

@@ -13,6 +13,7 @@ use std::fs;
 use kvlab_timing::{Clock, Stamp};
 
 pub use crate::environment::Machine;
+use crate::environment::Priority;
 use crate::truth::{Pair, Quantile, Sorted};
 
 /// What the machine adds to a request by itself, before and after a run.
@@ -53,11 +54,20 @@ impl Floor {
         self.in_step.is_some()
     }
 
-    /// The floor of a service time: where connections march in step, that of requests that do so
-    /// too.
+    /// The floor in step, where there is one.
     #[must_use]
-    pub fn of_service(&self) -> &Self {
-        self.in_step.as_deref().unwrap_or(self)
+    pub fn in_step(&self) -> Option<&Self> {
+        self.in_step.as_deref()
+    }
+
+    /// Between what and what the floor of a service time lies, in nanoseconds. Where connections
+    /// march in step, requests come in bursts, but how many meet depends on the delay: it lies
+    /// between the floor of requests that come one by one and that of requests that all meet.
+    #[must_use]
+    pub fn service_range_ns(&self) -> (u64, u64) {
+        let median = self.median_ns();
+        let in_step = self.in_step().map_or(median, Self::median_ns);
+        (median.min(in_step), median.max(in_step))
     }
 
     /// The middle of both medians, in nanoseconds.
@@ -143,6 +153,8 @@ pub struct MachineUse {
     /// Share of the time in which some thread of the machine waited for a core, 0 to 1; `None` where
     /// the kernel does not tell.
     pub pressure_share: Option<f64>,
+    /// Whether the run had a real-time priority, so that what others do hardly matters.
+    pub is_realtime: bool,
 }
 
 /// A reading of what the machine has done since it started. Times are in ticks, summed over all
@@ -233,6 +245,7 @@ impl ProcessorTime {
                 let waited_us = after.saturating_sub(before) as f64;
                 (waited_us * 1e3 / elapsed_ns).min(1.0)
             }),
+            is_realtime: Priority::read().is_realtime(),
         }
     }
 }
@@ -286,9 +299,22 @@ mod tests {
         assert_eq!((floor.spread_at(0.985), floor.spread_at(1.0)), (0, 500));
         // 11 of 1000 are 500 ns late: 5.5 ns in the mean.
         assert_eq!(floor.mean_above_ns(), 6);
-        assert_eq!(floor.of_service(), &floor);
-        let step = Floor::between(&pairs, &pairs);
-        assert!(!step.is_in_step() && floor.clone().with_step(step).is_in_step());
+        assert_eq!(floor.service_range_ns(), (20, 20));
+    }
+
+    #[test]
+    fn in_step_the_floor_lies_between_both() {
+        let alone: Vec<Pair> = (0..100).map(|n| pair(1, n, n * 5_000)).collect();
+        let mut together = alone.clone();
+        for pair in &mut together {
+            pair.client.received = pair.client.received.map(|at| at.add_nanos(300));
+        }
+        let floor = Floor::between(&alone, &alone);
+        assert!(!floor.is_in_step());
+        let floor = floor.with_step(Floor::between(&together, &together));
+        assert!(floor.is_in_step());
+        assert_eq!(floor.service_range_ns(), (20, 320));
+        assert_eq!(floor.median_ns(), 20);
     }
 
     #[test]

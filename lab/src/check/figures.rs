@@ -35,12 +35,12 @@ pub(super) fn figures(basis: &Basis<'_>) -> Vec<Figure> {
 }
 
 fn service(basis: &Basis<'_>, injected: &Injected) -> Figure {
-    let (tier, floor) = (basis.evidence.tier, basis.floor.map(Floor::of_service));
+    let (tier, floor) = (basis.evidence.tier, basis.floor);
     let truth = sojourn(basis.sample);
     let raw = reported(basis.sample, Pair::service_ns);
     let added = match tier {
-        Tier::Real => floor.map_or(0, Floor::median_ns),
-        Tier::Virtual { leg_ns } => 2 * leg_ns,
+        Tier::Real => floor.map_or((0, 0), Floor::service_range_ns),
+        Tier::Virtual { leg_ns } => (2 * leg_ns, 2 * leg_ns),
     };
     // Requests that met a freeze hide the machine's tail: it begins at a lower quantile.
     let frozen = if !basis.evidence.server.freezes.is_empty() {
@@ -95,8 +95,8 @@ fn response(basis: &Basis<'_>, injected: &Injected) -> Figure {
     // A quantile that a freeze or a queue carries is held to the timetable as it is; by the stamps
     // half of the floor is in the truth already.
     let added = |true_ns| match source {
-        TruthSource::Timetable if !carries(true_ns) => base,
-        _ => 0,
+        TruthSource::Timetable if !carries(true_ns) => (base, base),
+        _ => (0, 0),
     };
     let by_stamps = if source == TruthSource::Stamps {
         base
@@ -136,7 +136,7 @@ fn network(basis: &Basis<'_>, injected: &Injected) -> Option<Figure> {
         truth: &truth,
         raw: &raw,
         histogram: basis.whole(|| basis.evidence.summary.tally.network()),
-        added: &|_| 0,
+        added: &|_| (0, 0),
         // Half of the floor is in it: what may remain is for the scenario to say.
         usual: &|_, _| None,
         carries: &|_| false,
@@ -185,8 +185,8 @@ struct Comparison<'a> {
     raw: &'a Sorted,
     /// By the client's histogram, where that is what it reports.
     histogram: Option<Latency>,
-    /// What belongs to a reported value beside the true one.
-    added: &'a dyn Fn(u64) -> u64,
+    /// What belongs to a reported value beside the true one: at least and at most.
+    added: &'a dyn Fn(u64) -> (u64, u64),
     /// The tolerance where the scenario says nothing.
     usual: &'a dyn Fn(At, u64) -> Option<u64>,
     /// Whether a true value comes from the timetable's queue or freeze and not from the machine:
@@ -250,7 +250,7 @@ impl Comparison<'_> {
     }
 
     fn judged(&self, at: At, (true_ns, reported_ns): (u64, u64)) -> Judged {
-        let error_ns = signed(reported_ns) - signed(true_ns) - signed((self.added)(true_ns));
+        let error_ns = beyond(signed(reported_ns) - signed(true_ns), (self.added)(true_ns));
         let allowed = match self.tier {
             Tier::Virtual { .. } if self.truth.is_empty() => Err("no samples".to_owned()),
             Tier::Virtual { .. } => Ok(0),
@@ -306,6 +306,11 @@ struct Judged {
     reason: Option<String>,
 }
 
+/// How far a difference lies outside of a range; 0 within it.
+fn beyond(difference_ns: i64, (least, most): (u64, u64)) -> i64 {
+    difference_ns - difference_ns.clamp(signed(least), signed(most.max(least)))
+}
+
 /// The share of requests whose true time is at least twice the median: those that met a freeze or
 /// its queue.
 #[expect(clippy::cast_precision_loss, reason = "a share")]
@@ -338,4 +343,27 @@ pub(super) fn mean_spread(floor: Option<&Floor>) -> u64 {
 
 fn signed(ns: u64) -> i64 {
     i64::try_from(ns).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_counts_from_the_nearer_end_of_what_is_added() {
+        assert_eq!(beyond(120, (100, 100)), 20);
+        assert_eq!(beyond(80, (100, 100)), -20);
+        for (difference, error) in [(40, -10), (50, 0), (300, 0), (391, 0), (400, 9)] {
+            assert_eq!(beyond(difference, (50, 391)), error);
+        }
+    }
+
+    #[test]
+    fn what_met_a_freeze_is_what_took_twice_the_median() {
+        let times: Sorted = (0..1_000)
+            .map(|i| if i < 75 { 2_000 + i } else { 1_000 })
+            .collect();
+        assert!((carried_share(&times) - 0.075).abs() < 1e-12);
+        assert!(carried_share(&Sorted::default()).abs() <= 1.0);
+    }
 }

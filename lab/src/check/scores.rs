@@ -205,17 +205,18 @@ fn wasserstein(basis: &Basis<'_>) -> Vec<Score> {
     let leg_ns = tier.leg_ns();
     let truth = sojourn(basis.sample);
     let raw = reported(basis.sample, Pair::service_ns);
-    let floor = basis.floor.map(Floor::of_service);
+    let range = basis.floor.map(Floor::service_range_ns);
     let mut scores = vec![distance_score(
         basis,
-        (Aspect::Service, floor, 2 * leg_ns),
+        (Aspect::Service, range, 2 * leg_ns),
         (&truth, &raw, || tally.service()),
     )];
     if let Timetable::Simulated { responses, .. } = basis.timetable {
         let raw = reported(basis.sample, Pair::response_ns);
+        let floor = basis.floor.map(Floor::median_ns);
         scores.push(distance_score(
             basis,
-            (Aspect::Response, basis.floor, 0),
+            (Aspect::Response, floor.zip(floor), 0),
             (responses, &raw, || tally.response()),
         ));
     }
@@ -224,7 +225,7 @@ fn wasserstein(basis: &Basis<'_>) -> Vec<Score> {
 
 fn distance_score(
     basis: &Basis<'_>,
-    (of, floor, network_ns): (Aspect, Option<&Floor>, u64),
+    (of, floor, network_ns): (Aspect, Option<(u64, u64)>, u64),
     (truth, raw, histogram): (&Sorted, &Sorted, impl Fn() -> Latency),
 ) -> Score {
     let score = Score::new(ScoreName::W1, Unit::Nanoseconds).of(of);
@@ -240,19 +241,19 @@ fn distance_score(
     if !is_real {
         return score.value(distance - precise(network_ns)).within(0.0);
     }
-    let Some(floor) = floor else {
+    let Some((least, most)) = floor else {
         return score
             .value(distance)
             .because("the floor was not measured and is part of it");
     };
-    let score = score.value(distance - precise(floor.median_ns()));
+    let score = score.value(distance - distance.clamp(precise(least), precise(most)));
     let mean = truth.rounded_mean();
     match basis.expect.w1 {
         Some(Limit::Unjudged) => score.because("not judged here"),
         Some(Limit::Within(tolerance)) => score.within(precise(tolerance.of_ns(mean))),
         None => {
             let usual = Tolerance::new(W1_MICROS, W1_PERCENT).of_ns(mean);
-            score.within(precise(usual + mean_spread(Some(floor))))
+            score.within(precise(usual + mean_spread(basis.floor)))
         }
     }
 }

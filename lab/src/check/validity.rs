@@ -103,6 +103,9 @@ pub struct Validity {
     /// Whether the server delays anything, so that there is something to inject.
     #[serde(skip)]
     injects: bool,
+    /// Whether the run had a real-time priority.
+    #[serde(skip)]
+    is_realtime: bool,
     /// Whether the run was one under virtual time.
     #[serde(skip)]
     is_virtual: bool,
@@ -149,9 +152,7 @@ impl Validity {
             others_share: evidence.machine.map(|machine| machine.others_share),
             switches_per_second: evidence.machine.map(|machine| machine.switches_per_second),
             pressure_share: evidence.machine.and_then(|machine| machine.pressure_share),
-            floor_in_step_ns: floor
-                .filter(|floor| floor.is_in_step())
-                .map(|floor| floor.of_service().median_ns()),
+            floor_in_step_ns: floor.and_then(Floor::in_step).map(Floor::median_ns),
             floor_ns: floor.map(Floor::median_ns),
             floor_drift_ns: floor.map(Floor::drift_ns),
             floor_spread_p90_ns: floor.map(|floor| floor.spread_ns(Quantile::P90)),
@@ -161,6 +162,7 @@ impl Validity {
             } else {
                 BURST_NS.min(slots * WRITE_NS)
             },
+            is_realtime: evidence.machine.is_some_and(|machine| machine.is_realtime),
             is_virtual: evidence.tier != Tier::Real,
             injects: !evidence.server.latency.is_none() && evidence.tier == Tier::Real,
         }
@@ -262,7 +264,7 @@ impl Validity {
             );
             findings.push(Finding::validity("steal", steal <= STEAL_SHARE, text));
         }
-        if let Some(others) = self.others_share {
+        if let Some(others) = self.others_share.filter(|_| !self.is_realtime) {
             let waited = self.pressure_share.map_or_else(String::new, |share| {
                 format!(
                     "; a thread waited for a core {:.0} % of the time",

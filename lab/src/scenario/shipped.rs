@@ -42,6 +42,7 @@ macro_rules! files {
 
 const FILES: [(&str, &str); 15] = files![
     "constant",
+    "constant-50",
     "faults",
     "fixed-hash",
     "freeze",

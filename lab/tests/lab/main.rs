@@ -16,6 +16,7 @@ mod planted;
 mod real_runs;
 mod scenario_files;
 mod schemas;
+mod scores;
 mod support;
 mod sweeps;
 mod tiers;
