@@ -40,7 +40,7 @@ macro_rules! files {
     };
 }
 
-const FILES: [(&str, &str); 15] = files![
+const FILES: [(&str, &str); 16] = files![
     "constant",
     "constant-50",
     "faults",
