@@ -6,7 +6,8 @@
 //! it makes the rest's squared standard error smaller by a tenth. What lies before the later of
 //! both cuts and was not warm-up by the scenario is left out of the figures of a run in real time,
 //! on both sides; requests are accounted for as a whole all the same. Under virtual time nothing
-//! is left out.
+//! is left out, nor where the server itself changes over time by order (freezes, cuts, shapes): what
+//! it does once at the begin is the experiment and no warm-up.
 
 use kvlab_bench_client::record::RowKind;
 use kvlab_timing::Stamp;
@@ -58,13 +59,19 @@ impl WarmUp {
             steady_mean_ns,
             steady_p99_ns,
             is_steady,
-            left_out_ns: if evidence.tier == Tier::Real && is_steady {
+            left_out_ns: if evidence.tier == Tier::Real && is_steady && !changes(evidence) {
                 beyond
             } else {
                 0
             },
         })
     }
+}
+
+/// Whether the server does different things at different times by order.
+fn changes(evidence: &Evidence) -> bool {
+    let server = &evidence.server;
+    !(server.freezes.is_empty() && server.cuts.is_empty() && server.shapes.is_empty())
 }
 
 /// Mean and 99th percentile of the latency by window, as far as all windows have enough requests.

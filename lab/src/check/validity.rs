@@ -1,6 +1,8 @@
 //! Whether the machine could carry the claim: injection error, lateness of the sends, steal, floor.
 
 use kvlab_bench_client::record::Latency;
+use kvlab_bench_client::settings::Load;
+use kvlab_timing::Rate;
 use serde::Serialize;
 
 use super::score::{Score, ScoreName, Unit, precise};
@@ -109,9 +111,13 @@ pub struct Validity {
     /// Whether the run was one under virtual time.
     #[serde(skip)]
     is_virtual: bool,
-    /// How long the server writes when all slots of a closed loop are due together.
+    /// How long the server writes when all that can be due together is: all slots of a closed loop,
+    /// or what a freeze holds of an open one.
     #[serde(skip)]
     burst_ns: u64,
+    /// The part of it that the median meets: half of it in a closed loop.
+    #[serde(skip)]
+    median_burst_ns: u64,
 }
 
 impl Validity {
@@ -125,6 +131,11 @@ impl Validity {
         let open = evidence.settings.load.is_open();
         let slots = u64::from(evidence.settings.connections.get())
             * u64::from(evidence.settings.pipeline.depth.get());
+        let together = match evidence.settings.load {
+            Load::Closed => slots,
+            Load::Open { rate, .. } => slots.min(held_by_a_freeze(evidence, rate)),
+        };
+        let burst_ns = BURST_NS.min(together.saturating_mul(WRITE_NS));
         Self {
             injection_error: spread(&|pair| {
                 Some(pair.server.written.saturating_since(pair.server.due))
@@ -157,11 +168,8 @@ impl Validity {
             floor_drift_ns: floor.map(Floor::drift_ns),
             floor_spread_p90_ns: floor.map(|floor| floor.spread_ns(Quantile::P90)),
             floor_spread_p99_ns: floor.map(|floor| floor.spread_ns(Quantile::P99)),
-            burst_ns: if open {
-                0
-            } else {
-                BURST_NS.min(slots * WRITE_NS)
-            },
+            burst_ns,
+            median_burst_ns: if open { 0 } else { burst_ns / 2 },
             is_realtime: evidence.machine.is_some_and(|machine| machine.is_realtime),
             is_virtual: evidence.tier != Tier::Real,
             injects: !evidence.server.latency.is_none() && evidence.tier == Tier::Real,
@@ -234,7 +242,7 @@ impl Validity {
         };
         let (p50, p90, p99) = INJECTION;
         (
-            at(Quantile::P50, p50 + self.burst_ns / 2),
+            at(Quantile::P50, p50 + self.median_burst_ns),
             at(Quantile::P90, p90 + self.burst_ns),
             at(Quantile::P99, p99 + self.burst_ns),
         )
@@ -322,6 +330,23 @@ fn micros(ns: u64) -> String {
         0 => (tenths / 10).to_string(),
         tenth => format!("{}.{tenth}", tenths / 10),
     }
+}
+
+/// Requests that become due while the longest freeze lasts.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_precision_loss,
+    reason = "an estimate"
+)]
+fn held_by_a_freeze(evidence: &Evidence, rate: Rate) -> u64 {
+    let lengths = evidence
+        .server
+        .freezes
+        .iter()
+        .map(|freeze| freeze.length_ns);
+    let longest = lengths.max().unwrap_or(0);
+    (longest as f64 * rate.as_f64() / 1e9).ceil() as u64
 }
 
 /// Limits of the injection error at p50, p90, p99: beyond them the server did not do what it was

@@ -40,8 +40,7 @@ macro_rules! files {
     };
 }
 
-const FILES: [(&str, &str); 16] = files![
-    "constant",
+const FILES: [(&str, &str); 15] = files![
     "constant-50",
     "faults",
     "fixed-hash",
