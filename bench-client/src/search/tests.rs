@@ -15,11 +15,20 @@ fn plan(objective: &str, first: f64) -> Plan {
     Plan::new(vec![objective.parse().unwrap()], rate(first))
 }
 
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "small counts from 0 up"
+)]
+fn whole(count: f64) -> u64 {
+    count.round() as u64
+}
+
 /// A trial of 20 000 requests of which this share is beyond, evenly.
 fn even(share: f64) -> Trial {
     let stretch = Stretch {
         requests: 1_000,
-        beyond: vec![(share * 1_000.0).round() as u64],
+        beyond: vec![whole(share * 1_000.0)],
         outstanding: 1,
     };
     Trial {
@@ -209,7 +218,7 @@ fn one_server(rate: f64, seed: u64) -> Trial {
             free = free.max(arrived) + exponential(0.001);
             stretch.beyond[0] += u64::from(free - arrived > 0.020);
         }
-        stretch.outstanding = ((free - arrived).max(0.0) * 1_000.0) as u64;
+        stretch.outstanding = whole((free - arrived).max(0.0) * 1_000.0);
     }
     trial
 }

@@ -13,6 +13,7 @@ use kvlab_mock_server::ServerConfig;
 use kvlab_mock_server::latency::Distribution;
 
 use super::curve::Curve;
+use super::law;
 use crate::noise;
 use crate::runner::Evidence;
 use crate::truth::join::is_timed;
@@ -130,7 +131,7 @@ impl Calibration {
             .collect();
         Some(Self {
             before,
-            law: law.to_string(),
+            law: law::outline(law),
             requests: added.len(),
             per_second: evidence.summary.rate(),
             lateness_p99_ns: evidence.summary.tally.lateness.quantile_ns(0.99),
@@ -141,6 +142,29 @@ impl Calibration {
             ],
             samples,
         })
+    }
+
+    /// Whether the client's histograms hold what its rows say.
+    ///
+    /// # Errors
+    /// Says where they differ: a fault of the recorder, which no correction can take out.
+    pub fn is_recorded_as_seen(&self) -> Result<(), String> {
+        for (latency, samples) in &self.samples {
+            let seen = Curve::of_samples(samples.seen.clone());
+            let seen = seen.ok_or("a calibration run got no answers")?;
+            for share in [0.1, 0.25, 0.5, 0.75, 0.9, 0.99] {
+                let (seen, recorded) = (seen.at(share), samples.recorded.at(share));
+                if (seen - recorded).abs() > seen * RECORDER_OFF + RECORDER_OFF_NS {
+                    return Err(format!(
+                        "the client recorded a quantile {share} of the {} time of {:.0} us, and it was {:.0} us",
+                        latency.name(),
+                        recorded / 1e3,
+                        seen / 1e3
+                    ));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// True and measured times of a latency, if the run has it.
@@ -271,6 +295,10 @@ fn time(ns: u64) -> f64 {
     ns as f64
 }
 
+/// How far a recorded quantile may be off: by the resolution of the histogram and what lies between
+/// neighbouring samples.
+const RECORDER_OFF: f64 = 0.02;
+const RECORDER_OFF_NS: f64 = 5_000.0;
 /// Keys that the mock server is filled with at most.
 const MOST_KEYS: u64 = 10_000;
 /// Time that filling may take.

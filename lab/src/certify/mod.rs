@@ -166,7 +166,7 @@ impl<'a> Certifier<'a> {
         let longest = law.points().last().copied().unwrap_or(0.0) / 1e9;
         let long = Duration::from_secs_f64(longest * PROBE_FACTOR) + PROBE_LEAST;
         let long = long.min(self.settings.timeout / 2);
-        let law = law::near_with(law, long).map_err(no_law)?;
+        let law = law::near_with(law, nanos(long), self.number).map_err(no_law)?;
         let first = self.run_with(&law, seconds, true)?;
         let service = first.samples(CertifiedLatency::Service);
         let service = service.ok_or("a calibration run got no answers")?;
@@ -183,7 +183,7 @@ impl<'a> Certifier<'a> {
     }
 
     fn run(&mut self, law: &Curve, seconds: f64, before: bool) -> Result<Calibration, String> {
-        let law = law::near(law).map_err(no_law)?;
+        let law = law::near(law, self.settings.seed.wrapping_add(self.number)).map_err(no_law)?;
         self.run_with(&law, seconds, before)
     }
 
@@ -200,8 +200,10 @@ impl<'a> Certifier<'a> {
         if evidence.summary.interrupted {
             return Err("the calibration was interrupted".to_owned());
         }
-        Calibration::of(&evidence, law, before)
-            .ok_or_else(|| "a calibration run got no answers".to_owned())
+        let run = Calibration::of(&evidence, law, before)
+            .ok_or_else(|| "a calibration run got no answers".to_owned())?;
+        run.is_recorded_as_seen()?;
+        Ok(run)
     }
 
     /// A mock server and the client's settings for it.
@@ -316,6 +318,10 @@ fn narrowest(all: &mut [CertifiedQuantile]) {
             all[to].bound = all[from].bound.clone();
         }
     }
+}
+
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 fn no_law(error: LawError) -> String {

@@ -58,8 +58,12 @@ impl Machine {
 
     /// Times that the mock server takes when it is told this law, with its own lateness.
     fn mock(&mut self, law: &Distribution, requests: usize) -> Vec<f64> {
-        (0..requests)
-            .map(|_| law.quantile_ns(self.unit()) + 10e3 * self.bell().abs())
+        let Distribution::Replay(list) = law else {
+            panic!("{law}");
+        };
+        let delays = list.delays().iter().cycle().take(requests);
+        delays
+            .map(|ns| *ns as f64 + 10e3 * self.bell().abs())
             .collect()
     }
 }
@@ -82,7 +86,7 @@ fn two_modes(machine: &mut Machine) -> f64 {
 
 fn recorded(seen: &[f64]) -> Latency {
     let mut latency = Latency::default();
-    seen.iter().for_each(|ns| latency.record(ns.round() as u64));
+    seen.iter().for_each(|ns| latency.record(law::whole(*ns)));
     latency
 }
 
@@ -90,7 +94,7 @@ fn recorded(seen: &[f64]) -> Latency {
 /// is within the bound, and its half width.
 fn certify(machine: &mut Machine, server: fn(&mut Machine) -> f64) -> Vec<Option<(bool, u64)>> {
     let calibrate = |machine: &mut Machine, law: &Curve| {
-        let law = law::near(law).unwrap();
+        let law = law::near(law, machine.rng.next_u64()).unwrap();
         let truth = machine.mock(&law, 2_500);
         machine.run(truth)
     };
@@ -121,8 +125,8 @@ fn certify(machine: &mut Machine, server: fn(&mut Machine) -> f64) -> Vec<Option
         .take(3)
         .map(|quantile| {
             let bound = judge.bound(quantile).ok()?;
-            let rank = truth.len() - truth.len() / quantile.one_in as usize;
-            let exact = truth[rank - 1].round() as u64;
+            let rank = truth.len() - truth.len() / usize::try_from(quantile.one_in).unwrap();
+            let exact = law::whole(truth[rank - 1]);
             let inside = (bound.low_ns()..=bound.high_ns()).contains(&exact);
             Some((inside, bound.half_width_ns))
         })

@@ -167,7 +167,7 @@ mod tests {
     fn samples(truth: Vec<f64>, seen: Vec<f64>) -> Samples {
         let mut recorded = Latency::default();
         seen.iter()
-            .for_each(|ns| recorded.record(ns.round() as u64));
+            .for_each(|ns| recorded.record(crate::certify::law::whole(*ns)));
         Samples::new(truth, seen, &recorded).unwrap()
     }
 
@@ -207,7 +207,7 @@ mod tests {
     #[test]
     fn the_machines_tail_is_not_taken_for_the_servers() {
         let tail = |i: u32| {
-            if i % 50 == 0 {
+            if i.is_multiple_of(50) {
                 f64::from(i % 2000) * 1e3
             } else {
                 100e3

@@ -14,12 +14,9 @@ use kvlab_bench_client::search::{Answer, End, Objective, Plan, Search, Step, Tri
 use kvlab_bench_client::settings::{Arrivals, Load, RedisTarget, Stop, Target};
 use kvlab_bench_client::{Control, Settings};
 use kvlab_mock_server::ServerConfig;
-use kvlab_mock_server::latency::LatencyRules;
 use kvlab_timing::Rate;
 
-/// A slot is taken for two legs more than the service time, so they have to be next to nothing.
-const LEG_NS: u64 = 1;
-/// A request waits for a free connection: each is a server of the queue.
+const LEG_NS: u64 = 20_000;
 const SERVERS: u32 = 3;
 
 /// A watch that can be asked after its box is gone.
@@ -32,11 +29,11 @@ impl Observer for Shared {
     }
 }
 
-/// Poisson arrivals on as many connections as the queue has servers.
+/// Poisson arrivals on more connections than are ever in use, so that the queue is the server's.
 fn trial(server: &ServerConfig, objectives: &[Objective], rate: Rate, seed: u64) -> Trial {
     let address = "127.0.0.1:1".parse().unwrap();
     let mut settings = Settings::new(Target::Redis(RedisTarget::new(address, 1, 10)));
-    settings.connections = NonZeroU32::new(SERVERS).unwrap();
+    settings.connections = NonZeroU32::new(300).unwrap();
     settings.load = Load::Open {
         rate,
         arrivals: Arrivals::Poisson,
@@ -71,7 +68,18 @@ fn search(server: &ServerConfig, objective: Objective, seed: u64) -> Answer {
     let mut search = Search::new(plan);
     loop {
         match search.next() {
-            Step::Done(answer) => return answer,
+            Step::Done(answer) => {
+                for point in search.points() {
+                    eprintln!(
+                        "DBG {seed} {} {:?} trials {} {:?}",
+                        point.rate(),
+                        point.standing(),
+                        point.trials(),
+                        point.totals()
+                    );
+                }
+                return answer;
+            }
             Step::Try(rate) => {
                 let seed = seed * 1_000 + u64::from(search.trials());
                 let trial = trial(server, &[objective], rate, seed);
@@ -95,7 +103,7 @@ fn the_rate_of_the_formula_lies_within_the_answer_in_nine_of_ten_runs() {
         .largest_rate(objective.share_beyond(), in_server)
         .unwrap();
     let server = ServerConfig {
-        latency: LatencyRules::new(vec!["exponential(mean=1ms)".parse().unwrap()]).unwrap(),
+        queue: Some("servers=3,service=exponential(mean=1ms)".parse().unwrap()),
         ..ServerConfig::default()
     };
     let answers: Vec<Answer> = (1..=10)

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::counts::Counts;
 use super::{LawError, files};
+use crate::stamp::LONGEST_NS;
 
 /// `replay(file=...)`: the delays of a list in the order in which requests start on the server, and
 /// then from its beginning again. All workers share the list. A server begins with its first delay.
@@ -28,17 +29,41 @@ impl Replay {
     /// # Errors
     /// Tells the file, and the line where there is one, when it cannot be read.
     pub fn from_file(path: &str) -> Result<Self, LawError> {
-        let delays = files::read_delays(Path::new(path))?;
+        Ok(Self::new(path, files::read_delays(Path::new(path))?))
+    }
+
+    /// A list made by a program, of delays in nanoseconds. It prints with their number, which cannot be
+    /// read again.
+    ///
+    /// # Errors
+    /// When it is empty or has more than [`Self::MAX_DELAYS`], or one is longer than an hour.
+    pub fn from_delays(delays: Vec<u64>) -> Result<Self, LawError> {
+        if !(1..=Self::MAX_DELAYS).contains(&delays.len()) {
+            return Err(LawError::Points {
+                found: format!("{} delays", delays.len()),
+                expected: "1 to 10000000 of them",
+            });
+        }
+        if let Some(long) = delays.iter().find(|delay| **delay > LONGEST_NS) {
+            return Err(LawError::Points {
+                found: format!("{long} ns"),
+                expected: "times of at most 1h",
+            });
+        }
+        Ok(Self::new("", delays))
+    }
+
+    fn new(path: &str, delays: Vec<u64>) -> Self {
         let mut counts = BTreeMap::new();
         for delay in &delays {
             *counts.entry(*delay).or_default() += 1;
         }
-        Ok(Self {
+        Self {
             path: path.to_owned(),
             delays: delays.into(),
             counts: Arc::new(Counts::new(counts.into_iter().collect())),
             next: Arc::default(),
-        })
+        }
     }
 
     /// The delays in nanoseconds, in their order.
@@ -84,6 +109,9 @@ impl PartialEq for Replay {
 
 impl fmt::Display for Replay {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.path.is_empty() {
+            return write!(f, "replay({} delays)", self.delays.len());
+        }
         write!(f, "replay(file={})", self.path)
     }
 }
@@ -104,6 +132,15 @@ mod tests {
         let expected = [1_000_000, 2_500_000, 900_000, 0, 1_000_000, 2_500_000];
         assert_eq!(drawn, expected);
         assert_eq!(list.delays(), &expected[..4]);
+    }
+
+    #[test]
+    fn a_list_made_by_a_program_has_bounds() {
+        let list = Replay::from_delays(vec![3, 1, LONGEST_NS]).unwrap();
+        assert_eq!(list.delays(), [3, 1, LONGEST_NS]);
+        assert_eq!(list.to_string(), "replay(3 delays)");
+        assert!(Replay::from_delays(Vec::new()).is_err());
+        assert!(Replay::from_delays(vec![LONGEST_NS + 1]).is_err());
     }
 
     #[test]
