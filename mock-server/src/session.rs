@@ -100,6 +100,14 @@ struct Queued {
     started: bool,
 }
 
+impl Queued {
+    /// Fills in what rules and statistics know of the request.
+    fn is_of(&mut self, exchange: &Exchange<'_>) {
+        (self.protocol, self.command) = (exchange.protocol, exchange.command);
+        self.class = exchange.class;
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ending {
     Open,
@@ -525,7 +533,7 @@ impl Session {
                 place,
                 ..Passage::default()
             });
-            self.describe(frame, &mut reply);
+            reply.is_of(&self.dialect.describe(frame));
             self.answer(reply, before, worker);
             return true;
         }
@@ -543,15 +551,15 @@ impl Session {
                 return false;
             }
         }
-        self.describe(frame, &mut reply);
         let config = &worker.shared.config;
+        let exchange = self.dialect.describe(frame);
+        reply.is_of(&exchange);
         if let Some(station) = &mut station {
             let service = config.queue.as_ref().map(|queue| &queue.service);
             let service_ns = service.map_or(0, |law| law.sample_ns(&mut self.rng));
             reply.passage = Some(station.serve(start, service_ns));
         }
         if !config.latency.is_none() {
-            let exchange = self.dialect.describe(frame);
             reply.drawn_ns = config.latency.wanted_ns(&exchange, &mut self.rng);
             reply.wanted_ns = reply.drawn_ns;
         }
@@ -562,13 +570,6 @@ impl Session {
         worker.count_call(read, reply.protocol, self.dialect.ordinal());
         self.answer(reply, before, worker);
         true
-    }
-
-    /// Fills in what rules and statistics know of the request.
-    fn describe(&self, frame: &[u8], reply: &mut Queued) {
-        let exchange = self.dialect.describe(frame);
-        (reply.protocol, reply.command) = (exchange.protocol, exchange.command);
-        reply.class = exchange.class;
     }
 
     /// Puts the reply that was written behind the first `before` bytes in its place, due as the rule

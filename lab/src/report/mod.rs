@@ -176,7 +176,10 @@ impl From<&ServerConfig> for ServerReport {
     fn from(config: &ServerConfig) -> Self {
         let rules = config.latency.rules().iter();
         Self {
-            latency: rules.map(ToString::to_string).collect(),
+            latency: rules
+                .map(ToString::to_string)
+                .chain(changes(config))
+                .collect(),
             freeze: (!config.freezes.is_empty()).then(|| {
                 let freezes: Vec<String> = config.freezes.iter().map(ToString::to_string).collect();
                 freezes.join("; ")
@@ -249,4 +252,12 @@ fn notice(notice: &Notice) -> String {
         Notice::Clamped { count } => format!("{count} latencies above one hour"),
         other => kvlab_bench_client::report::sentence(other),
     }
+}
+
+/// What else decides how late replies are, each with the name of its key.
+fn changes(config: &ServerConfig) -> impl Iterator<Item = String> {
+    let shapes = config.shapes.iter().map(|shape| format!("shape {shape}"));
+    let queue = config.queue.iter().map(|queue| format!("queue {queue}"));
+    let cuts = config.cuts.iter().map(|cut| format!("cut {cut}"));
+    shapes.chain(queue).chain(cuts)
 }

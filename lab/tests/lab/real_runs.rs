@@ -71,3 +71,34 @@ fn the_floor_has_a_sample_for_each_request() {
     // Two system calls each way take time on any machine.
     assert!(floor.median_ns() > 1_000, "{}", floor.median_ns());
 }
+
+#[test]
+fn every_timing_model_on_sockets_keeps_the_rule() {
+    assert_proofs_hold(
+        "[server]\nworkers = 2\nlatency = 'uniform(200us,2ms)'\n\
+         shape = ['ramp(at=100ms,over=300ms,factor=2)', 'spike(at=200ms,for=50ms,add=1ms)']\n\
+         queue = 'servers=2,service=exponential(mean=300us)'\n\
+         freeze = ['every=200ms,for=40ms', 'at=130ms,for=90ms,connection=2']\n\
+         [[client]]\nname = 'a'\ntarget = 'redis'\nconnections = 4\npipeline = 8\nrate = 2000\n\
+         duration = '500ms'\n\
+         [[client]]\nname = 'b'\ntarget = 'aerospike/test/x'\nconnections = 6\nthreads = 2\n\
+         duration = '500ms'\n",
+    );
+}
+
+#[test]
+fn cuts_on_sockets_take_what_was_under_way_and_nothing_else() {
+    assert_proofs_hold(
+        "[server]\nworkers = 2\nlatency = 'uniform(200us,4ms)'\ncut = 'every=150ms'\n\
+         [expect]\nfailed = 100000\n\
+         [[client]]\nname = 'a'\ntarget = 'redis'\nconnections = 4\npipeline = 8\nrate = 1000\n\
+         duration = '600ms'\n\
+         [[client]]\nname = 'b'\ntarget = 'aerospike/test/x'\nconnections = 4\n\
+         duration = '600ms'\n",
+    );
+    assert_proofs_hold(
+        "[server]\nlatency = 'uniform(200us,4ms)'\ncut = 'every=150ms,how=reset'\n\
+         [expect]\nfailed = 100000\n\
+         [[client]]\ntarget = 'redis'\nconnections = 4\nduration = '600ms'\n",
+    );
+}

@@ -33,11 +33,11 @@ impl Rows {
                 most,
                 dropped,
             } => {
-                if rows.len() >= *most {
+                rows.push_back(row);
+                if rows.len() > *most {
                     rows.pop_front();
                     *dropped += 1;
                 }
-                rows.push_back(row);
             }
             Self::File { chunk, sender } => {
                 chunk.push(row);
