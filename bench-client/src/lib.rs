@@ -18,6 +18,7 @@ pub mod random;
 pub mod record;
 pub mod report;
 pub mod schedule;
+pub mod search;
 pub mod settings;
 pub mod values;
 pub mod virtual_shell;

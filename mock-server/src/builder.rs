@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use crate::config::ServerConfig;
-use crate::latency::{Cut, Freeze, LatencyRules, ParseError, Rule};
+use crate::latency::{Cut, Freeze, LatencyRules, ParseError, Queue, Rule, Shape};
 use crate::server::{MockServer, StartError};
 
 /// Settings of a server that is going to be started; see [`MockServer::builder`].
@@ -77,6 +77,34 @@ impl ServerBuilder {
     {
         match freeze.try_into() {
             Ok(freeze) => self.config.freezes.push(freeze),
+            Err(error) => self.fail(ParseError::from(error)),
+        }
+        self
+    }
+
+    /// Changes the delays of reads and writes over time: a text such as `"step(at=5s,factor=3)"`, or a
+    /// [`Shape`]. Several work one after the other.
+    pub fn shape<S>(mut self, shape: S) -> Self
+    where
+        S: TryInto<Shape>,
+        ParseError: From<S::Error>,
+    {
+        match shape.try_into() {
+            Ok(shape) => self.config.shapes.push(shape),
+            Err(error) => self.fail(ParseError::from(error)),
+        }
+        self
+    }
+
+    /// Has reads and writes pass a queue: a text such as `"servers=4,service=exponential(mean=1ms)"`,
+    /// or a [`Queue`].
+    pub fn queue<Q>(mut self, queue: Q) -> Self
+    where
+        Q: TryInto<Queue>,
+        ParseError: From<Q::Error>,
+    {
+        match queue.try_into() {
+            Ok(queue) => self.config.queue = Some(queue),
             Err(error) => self.fail(ParseError::from(error)),
         }
         self

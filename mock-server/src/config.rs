@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
 use std::str::FromStr;
 
-use crate::latency::{Cut, Freeze, Freezes, LatencyRules};
+use crate::latency::{Cut, Freeze, Freezes, LatencyRules, Queue, Shape};
 
 /// The settings of a server. [`ServerConfig::default`] is a server without delay on free ports of
 /// the loopback address.
@@ -24,6 +24,10 @@ pub struct ServerConfig {
     pub seed: u64,
     /// How late replies are meant to be.
     pub latency: LatencyRules,
+    /// How the delays of reads and writes change over time, one change after the other.
+    pub shapes: Vec<Shape>,
+    /// The queue that reads and writes pass before their delay.
+    pub queue: Option<Queue>,
     /// The freezes; they add up.
     pub freezes: Vec<Freeze>,
     /// The moments at which connections are ended.
@@ -48,6 +52,8 @@ impl Default for ServerConfig {
             workers: 1,
             seed: 0,
             latency: LatencyRules::default(),
+            shapes: Vec::new(),
+            queue: None,
             freezes: Vec::new(),
             cuts: Vec::new(),
             record_rows: false,
@@ -62,12 +68,14 @@ impl ServerConfig {
     /// More workers are refused.
     pub const MAX_WORKERS: usize = 256;
 
-    /// The same server without anything that delays or ends: no latency, no freezes, no
-    /// cuts.
+    /// The same server without anything that delays or ends: no latency, no queue, no
+    /// freezes, no cuts.
     #[must_use]
     pub fn without_delays(self) -> Self {
         Self {
             latency: LatencyRules::default(),
+            shapes: Vec::new(),
+            queue: None,
             freezes: Vec::new(),
             cuts: Vec::new(),
             ..self
@@ -96,6 +104,9 @@ impl ServerConfig {
         if frozen > Freezes::MOST_OF_TIME {
             let found = format!("{:.1}%", 100.0 * frozen);
             return refuse("the time in freezes", &found, "at most 99%");
+        }
+        if self.shapes.len() > Shape::MAX {
+            return refuse("the number of shapes", &self.shapes.len(), "at most 64");
         }
         if self.cuts.len() > Cut::MAX {
             return refuse("the number of cuts", &self.cuts.len(), "at most 64");

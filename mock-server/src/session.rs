@@ -6,7 +6,7 @@
 //! what it wrote ([`Session::wrote`]). The real and the virtual shell drive the same code.
 //!
 //! When is a reply due? `due = max(start + wanted, previous due of the connection, end of a
-//! freeze)`. On RESP a request starts when it was read, so pipelined requests wait side by side; on
+//! freeze)`, and where there is a queue, `wanted` begins when the request has passed it. On RESP a request starts when it was read, so pipelined requests wait side by side; on
 //! Aerospike a message starts only after the reply before it was written, as the real server does.
 //! Commands execute at their start. A request that cannot start yet is held: its bytes stay in the
 //! input buffer, stamped with the moment they were complete.
@@ -20,7 +20,7 @@
 
 use std::collections::VecDeque;
 use std::mem;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::{Buf, BytesMut};
 use kvlab_timing::Stamp;
@@ -31,7 +31,7 @@ use crate::clients::ClientInfo;
 use crate::dialect::{Context, Dialect, Flow, Refusal};
 use crate::event::Event;
 use crate::exchange::{Class, Exchange, Protocol};
-use crate::latency::{Cut, CutKind, Freezes};
+use crate::latency::{Cut, CutKind, Freezes, Passage, Shape, Station};
 use crate::stamp::{FaultKind, ServerRow, Times};
 use crate::worker::Worker;
 
@@ -87,7 +87,9 @@ struct Queued {
     read: Stamp,
     start: Stamp,
     due: Stamp,
+    drawn_ns: u64,
     wanted_ns: u64,
+    passage: Option<Passage>,
     len: usize,
     count: u64,
     protocol: Protocol,
@@ -368,12 +370,14 @@ impl Session {
                 command,
                 class,
                 ..
-            } = self.dialect.describe(&frame);
+            } = self.dialect.foresee(&frame);
             let never = Queued {
                 read: held.read,
                 start: now,
                 due: now,
+                drawn_ns: 0,
                 wanted_ns: 0,
+                passage: None,
                 len: 0,
                 count: 1,
                 protocol,
@@ -488,7 +492,41 @@ impl Session {
 
     /// Executes one request; false if the command parked itself instead.
     fn run(&mut self, frame: &[u8], read: Stamp, start: Stamp, worker: &mut Worker) -> bool {
+        let shared = Arc::clone(&worker.shared);
+        // Held until the request has passed, so that requests pass one after the other.
+        let station = shared.station.as_ref().filter(|_| {
+            let class = self.dialect.foresee(frame).class;
+            class != Class::Admin
+        });
+        let mut station = station.map(lock);
         let before = self.out.len();
+        let mut reply = Queued {
+            read,
+            start,
+            due: start,
+            drawn_ns: 0,
+            wanted_ns: 0,
+            passage: None,
+            len: 0,
+            count: 1,
+            protocol: Protocol::Redis,
+            command: "",
+            class: Class::Admin,
+            fault: FaultKind::None,
+            started: true,
+        };
+        if let Some(place) = station.as_mut().and_then(|station| station.refuses(start)) {
+            self.dialect.refuse_overloaded(&mut self.out);
+            worker.stats.refused += 1;
+            reply.fault = FaultKind::Refused;
+            reply.passage = Some(Passage {
+                place,
+                ..Passage::default()
+            });
+            self.describe(frame, &mut reply);
+            self.answer(reply, before, worker);
+            return true;
+        }
         let mut context = Context {
             now: start,
             worker: worker.index,
@@ -503,47 +541,47 @@ impl Session {
                 return false;
             }
         }
-        let exchange = self.dialect.describe(frame);
-        let wanted_ns = if worker.shared.config.latency.is_none() {
-            0
-        } else {
-            worker
-                .shared
-                .config
-                .latency
-                .wanted_ns(&exchange, &mut self.rng)
-        };
-        let (
-            ordinal,
-            Exchange {
-                protocol,
-                command,
-                class,
-                ..
-            },
-        ) = (self.dialect.ordinal(), exchange);
-        worker.count_call(protocol, ordinal);
-        let unfrozen = start.add_nanos(wanted_ns).max(self.last_due);
-        let due = self.freezes.leave(unfrozen);
-        let fault = FaultKind::of_freeze(start > read.max(self.not_before) || due > unfrozen);
-        let len = self.out.len() - before;
-        self.enqueue(
-            Queued {
-                read,
-                start,
-                due,
-                wanted_ns,
-                len,
-                count: 1,
-                protocol,
-                command,
-                class,
-                fault,
-                started: true,
-            },
-            worker.rows.is_some(),
-        );
+        self.describe(frame, &mut reply);
+        let config = &shared.config;
+        if let Some(station) = &mut station {
+            let service = config.queue.as_ref().map(|queue| &queue.service);
+            let service_ns = service.map_or(0, |law| law.sample_ns(&mut self.rng));
+            reply.passage = Some(station.serve(start, service_ns));
+        }
+        if !config.latency.is_none() {
+            let exchange = self.dialect.describe(frame);
+            reply.drawn_ns = config.latency.wanted_ns(&exchange, &mut self.rng);
+            reply.wanted_ns = reply.drawn_ns;
+        }
+        if !config.shapes.is_empty() && reply.class != Class::Admin {
+            let since_start = start.saturating_since(shared.started);
+            reply.wanted_ns = Shape::apply_all(&config.shapes, reply.drawn_ns, since_start);
+        }
+        worker.count_call(reply.protocol, self.dialect.ordinal());
+        self.answer(reply, before, worker);
         true
+    }
+
+    /// Fills in what rules and statistics know of the request.
+    fn describe(&self, frame: &[u8], reply: &mut Queued) {
+        let exchange = self.dialect.describe(frame);
+        (reply.protocol, reply.command) = (exchange.protocol, exchange.command);
+        reply.class = exchange.class;
+    }
+
+    /// Puts the reply that was written behind the first `before` bytes in its place, due as the rule
+    /// says.
+    fn answer(&mut self, mut reply: Queued, before: usize, worker: &Worker) {
+        let queue_ns = reply.passage.map_or(0, Passage::total_ns);
+        let ready = reply.start.add_nanos(queue_ns + reply.wanted_ns);
+        let unfrozen = ready.max(self.last_due);
+        reply.due = self.freezes.leave(unfrozen);
+        let frozen = reply.start > reply.read.max(self.not_before) || reply.due > unfrozen;
+        if frozen && reply.fault == FaultKind::None {
+            reply.fault = FaultKind::Frozen;
+        }
+        reply.len = self.out.len() - before;
+        self.enqueue(reply, worker.rows.is_some());
     }
 
     fn enqueue(&mut self, reply: Queued, own_row: bool) {
@@ -552,7 +590,7 @@ impl Session {
             && self.queue.len() > self.released
             && let Some(last) = self.queue.back_mut()
             && (last.read, last.due, last.wanted_ns) == (reply.read, reply.due, reply.wanted_ns)
-            && (last.class, last.fault) == (reply.class, reply.fault)
+            && (last.class, last.fault, last.passage) == (reply.class, reply.fault, None)
         {
             last.len += reply.len;
             last.count += 1;
@@ -568,28 +606,22 @@ impl Session {
         self.ending = Ending::AfterReplies;
         let len = self.out.len() - before;
         if len > 0 {
-            let unfrozen = now.max(self.last_due);
-            let due = self.freezes.leave(unfrozen);
-            let fault = FaultKind::of_freeze(due > unfrozen);
-            let protocol = self.dialect.protocol();
-            let command = "protocol-error";
-            let own_row = worker.rows.is_some();
-            self.enqueue(
-                Queued {
-                    read: now,
-                    start: now,
-                    due,
-                    wanted_ns: 0,
-                    len,
-                    count: 1,
-                    protocol,
-                    command,
-                    class: Class::Admin,
-                    fault,
-                    started: true,
-                },
-                own_row,
-            );
+            let reply = Queued {
+                read: now,
+                start: now,
+                due: now,
+                drawn_ns: 0,
+                wanted_ns: 0,
+                passage: None,
+                len,
+                count: 1,
+                protocol: self.dialect.protocol(),
+                command: "protocol-error",
+                class: Class::Admin,
+                fault: FaultKind::None,
+                started: true,
+            };
+            self.answer(reply, before, worker);
         }
     }
 
@@ -626,6 +658,8 @@ impl Session {
             let times = Times {
                 read: queued.read,
                 wanted_ns: queued.wanted_ns,
+                queue_ns: queued.passage.map_or(0, Passage::total_ns),
+                in_queue: queued.passage.is_some(),
                 due: queued.due,
                 written: before,
             };
@@ -643,10 +677,11 @@ impl Session {
                 read: queued.read,
                 started: queued.started,
                 start: queued.start,
-                drawn_ns: queued.wanted_ns,
+                drawn_ns: queued.drawn_ns,
                 wanted_ns: queued.wanted_ns,
-                wait_ns: 0,
-                service_ns: 0,
+                queue_place: queued.passage.map(|passage| passage.place),
+                wait_ns: queued.passage.map_or(0, |passage| passage.wait_ns),
+                service_ns: queued.passage.map_or(0, |passage| passage.service_ns),
                 due: queued.due,
                 written: before,
                 written_after: after,
@@ -655,4 +690,8 @@ impl Session {
             });
         }
     }
+}
+
+fn lock(station: &Mutex<Station>) -> MutexGuard<'_, Station> {
+    station.lock().unwrap_or_else(PoisonError::into_inner)
 }

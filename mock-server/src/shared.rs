@@ -1,8 +1,8 @@
 //! What all workers of a server share: settings, data, the register of clients, mail.
 
 use std::net::SocketAddr;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Mutex, OnceLock};
 
 use kvlab_timing::Stamp;
 use kvlab_timing::wall::WallClock;
@@ -11,6 +11,7 @@ use crate::clients::Clients;
 use crate::config::ServerConfig;
 use crate::dialect::{aerospike, redis};
 use crate::event::PostOffice;
+use crate::latency::Station;
 use crate::store::Gate;
 
 /// What all workers of a server share.
@@ -20,6 +21,8 @@ pub struct Shared {
     pub config: ServerConfig,
     /// When it started; freezes count from here.
     pub started: Stamp,
+    /// The queue that reads and writes pass, if there is one.
+    pub(crate) station: Option<Mutex<Station>>,
     /// Makes commands over several keys atomic.
     pub gate: Gate,
     /// The connected clients.
@@ -51,9 +54,19 @@ pub struct Addresses {
 impl Shared {
     /// The state of a server that starts at `started`.
     #[must_use]
-    pub fn new(config: ServerConfig, started: Stamp, wall: WallClock, post: PostOffice) -> Self {
+    pub fn new(
+        mut config: ServerConfig,
+        started: Stamp,
+        wall: WallClock,
+        post: PostOffice,
+    ) -> Self {
+        config.latency = config.latency.restarted();
+        if let Some(queue) = &mut config.queue {
+            queue.service = queue.service.restarted();
+        }
         Self {
             started,
+            station: config.queue.as_ref().map(Station::new).map(Mutex::new),
             gate: Gate::new(config.workers),
             clients: Clients::default(),
             post,

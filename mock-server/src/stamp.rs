@@ -41,6 +41,9 @@ pub struct ServerRow {
     pub drawn_ns: u64,
     /// The delay that was wanted for it, in nanoseconds.
     pub wanted_ns: u64,
+    /// Its place in the order in which requests came to the queue, from 0; `None` without a queue and
+    /// for requests that pass none.
+    pub queue_place: Option<u64>,
     /// What it waited for a server of the queue, in nanoseconds; 0 without a queue.
     pub wait_ns: u64,
     /// What a server of the queue took for it, in nanoseconds; 0 without a queue.
@@ -66,15 +69,10 @@ pub enum FaultKind {
     None,
     /// A freeze moved its start or the moment its reply was due.
     Frozen,
+    /// The queue was full: it was answered with an error and not executed.
+    Refused,
     /// Its connection was cut before its reply was due.
     Cut,
-}
-
-impl FaultKind {
-    /// What a freeze did, or that it did nothing.
-    pub(crate) fn of_freeze(moved: bool) -> Self {
-        if moved { Self::Frozen } else { Self::None }
-    }
 }
 
 /// Distributions of what was wanted and what was done, in nanoseconds.
@@ -86,10 +84,14 @@ pub struct Stats {
     pub sojourn: Histogram<u64>,
     /// `written - due`: the injection error.
     pub injection_error: Histogram<u64>,
-    /// `(due - read) - wanted`: time spent waiting for order or for the end of a freeze.
+    /// `(due - read) - (wanted and queue)`: time spent waiting for order or for the end of a freeze.
     pub order_delay: Histogram<u64>,
+    /// What requests spent in the queue, waiting and being served; empty without a queue.
+    pub queue: Histogram<u64>,
     /// Requests executed, by command.
     pub calls: BTreeMap<(Protocol, &'static str), u64>,
+    /// Requests that a full queue refused.
+    pub refused: u64,
     /// Connections accepted.
     pub accepted: u64,
     /// Connections that a cut ended in an orderly way.
@@ -112,7 +114,9 @@ impl Default for Stats {
             sojourn: histogram(),
             injection_error: histogram(),
             order_delay: histogram(),
+            queue: histogram(),
             calls: BTreeMap::new(),
+            refused: 0,
             accepted: 0,
             closed: 0,
             reset: 0,
@@ -136,8 +140,13 @@ impl Stats {
         self.injection_error
             .saturating_record_n(times.written.saturating_since(times.due), count);
         let stayed = times.due.saturating_since(times.read);
-        self.order_delay
-            .saturating_record_n(stayed.saturating_sub(times.wanted_ns), count);
+        self.order_delay.saturating_record_n(
+            stayed.saturating_sub(times.wanted_ns + times.queue_ns),
+            count,
+        );
+        if times.in_queue {
+            self.queue.saturating_record_n(times.queue_ns, count);
+        }
     }
 
     /// Adds what another worker recorded.
@@ -147,6 +156,7 @@ impl Stats {
             (&mut self.sojourn, &other.sojourn),
             (&mut self.injection_error, &other.injection_error),
             (&mut self.order_delay, &other.order_delay),
+            (&mut self.queue, &other.queue),
         ] {
             // Same bounds on both sides: adding cannot fail.
             let _ = mine.add(theirs);
@@ -154,6 +164,7 @@ impl Stats {
         for (name, count) in &other.calls {
             *self.calls.entry(*name).or_default() += count;
         }
+        self.refused += other.refused;
         self.accepted += other.accepted;
         self.closed += other.closed;
         self.reset += other.reset;
@@ -167,6 +178,9 @@ impl Stats {
 pub(crate) struct Times {
     pub(crate) read: Stamp,
     pub(crate) wanted_ns: u64,
+    /// What it spent in the queue, if it passed one.
+    pub(crate) queue_ns: u64,
+    pub(crate) in_queue: bool,
     pub(crate) due: Stamp,
     pub(crate) written: Stamp,
 }

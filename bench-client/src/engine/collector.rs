@@ -262,6 +262,7 @@ impl Collector {
             sequence_hash: hash,
             interrupted,
             notices,
+            certificate: None,
         };
         Ok(RunResult { summary, rows })
     }

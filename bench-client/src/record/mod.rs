@@ -4,6 +4,7 @@
 //! tally over and goes on with an empty one. The reporter adds the tallies of all threads up.
 //! All times are nanoseconds of one monotonic clock.
 
+mod certificate;
 mod interval;
 mod latency;
 mod outcome;
@@ -11,6 +12,7 @@ mod row;
 mod summary;
 mod tally;
 
+pub use certificate::{Bound, CalibrationRun, Certificate, CertifiedLatency, CertifiedQuantile};
 pub(crate) use interval::{BUSY, LATE, is_behind};
 pub use interval::{Interval, Phase, ThreadLoad};
 pub use latency::{LATENCY_MAX_NS, Latency};

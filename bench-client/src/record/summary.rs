@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use kvlab_timing::Stamp;
 
-use super::{LATE, Outcomes, Tally};
+use super::{Certificate, LATE, Outcomes, Tally};
 use crate::settings::{Load, Pipeline};
 
 /// The result of a run, warm-up left out.
@@ -42,6 +42,8 @@ pub struct Summary {
     pub interrupted: bool,
     /// What a reader must know before trusting the numbers.
     pub notices: Vec<Notice>,
+    /// How far the latencies can be off, where somebody found that out.
+    pub certificate: Option<Certificate>,
 }
 
 impl Summary {

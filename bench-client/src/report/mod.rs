@@ -12,7 +12,9 @@
 //! All of them take their numbers from [`Interval`] and [`Summary`] alone and compute nothing but
 //! sums and rates of them, so they cannot disagree.
 
+mod certificate;
 mod csv;
+mod found_rate;
 mod hdr_log;
 pub mod html;
 mod json;
@@ -30,6 +32,7 @@ use std::io;
 use std::time::Duration;
 
 pub use self::csv::Csv;
+pub use self::found_rate::FoundRate;
 pub use self::hdr_log::HdrLog;
 pub use self::html::Html;
 pub use self::json::{Json, SCHEMA_VERSION};

@@ -158,6 +158,7 @@ pub(super) fn open_loop() -> Summary {
             },
             Notice::TimeoutsExcluded { count: 250 },
         ],
+        certificate: None,
     }
 }
 

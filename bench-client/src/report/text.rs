@@ -11,7 +11,7 @@ use std::time::Duration;
 use super::number::{bytes_per_second, counted, micros_each, ms, ms_or_na, percent, rate, seconds};
 use super::quantile::{P50, QUANTILES};
 use super::table::Table;
-use super::{Head, Report, Support, all_classes, nanos, notice};
+use super::{Head, Report, Support, all_classes, certificate, nanos, notice};
 use crate::record::{ClassTally, ErrorCounts, Interval, Latency, Summary};
 use crate::settings::{Arrivals, Load, PipelineMode};
 
@@ -52,6 +52,7 @@ fn render(head: &Head, summary: &Summary) -> String {
         run_part(head, summary),
         outcome_table(summary).to_string(),
         latency_part(summary),
+        certificate::page(summary.certificate.as_ref()),
         facts(head, summary),
         notes(head, summary),
     ] {
@@ -69,12 +70,9 @@ fn render(head: &Head, summary: &Summary) -> String {
 fn run_part(head: &Head, summary: &Summary) -> String {
     let model = match summary.load {
         Load::Closed => "closed loop: a reply frees the slot of the next request".to_owned(),
-        Load::Open { rate, arrivals } => format!(
+        Load::Open { rate, .. } => format!(
             "open loop: {rate} requests due per second, {} arrivals",
-            match arrivals {
-                Arrivals::Uniform => "uniform",
-                Arrivals::Poisson => "Poisson",
-            }
+            arrivals(&summary.load)
         ),
     };
     let mode = match summary.pipeline.mode {
@@ -108,6 +106,21 @@ fn run_part(head: &Head, summary: &Summary) -> String {
         }
     }
     text + mark
+}
+
+/// The law of the arrivals.
+pub(super) fn arrivals(load: &Load) -> &'static str {
+    match load {
+        Load::Closed => "no",
+        Load::Open {
+            arrivals: Arrivals::Uniform,
+            ..
+        } => "uniform",
+        Load::Open {
+            arrivals: Arrivals::Poisson,
+            ..
+        } => "Poisson",
+    }
 }
 
 /// The classes of a summary by name, and all together at the end.

@@ -114,21 +114,21 @@ impl Accounting {
             .map(|length| u64::try_from(length.as_nanos()).unwrap_or(u64::MAX));
         let most = stop.requests.unwrap_or(u64::MAX);
         let in_time = duration.map_or(u64::MAX, |length| arrivals_before(rate, length));
-        let expected = in_time.min(most);
-        let (slack, law) = match arrivals {
-            Arrivals::Uniform => (0, "uniform"),
-            // The number of Poisson arrivals has the variance of its mean: five deviations.
-            Arrivals::Poisson if in_time < most => (5 * (in_time.isqrt() + 1), "poisson"),
-            Arrivals::Poisson => (
-                in_time.saturating_sub(most).min(5 * (most.isqrt() + 1)),
-                "poisson",
-            ),
+        let threads = u64::from(evidence.settings.threads.get());
+        let (least, largest, law) = match arrivals {
+            Arrivals::Uniform => (in_time.min(most), in_time.min(most), "uniform"),
+            Arrivals::Poisson => {
+                let (least, largest) = poisson_due(in_time, most, threads);
+                (least, largest, "poisson")
+            }
         };
-        let holds = self.due.abs_diff(expected) <= slack;
-        let mut text = format!("{} due of {expected} by the {law} timetable", self.due);
-        if slack > 0 {
-            text += &format!(" (+-{slack})");
-        }
+        let holds = (least..=largest).contains(&self.due);
+        let expected = if least == largest {
+            least.to_string()
+        } else {
+            format!("{least} to {largest}")
+        };
+        let text = format!("{} due of {expected} by the {law} timetable", self.due);
         Some(Finding::proof("due", holds, text))
     }
 }
@@ -144,6 +144,19 @@ fn counted(evidence: &Evidence) -> Outcomes {
         }
     }
     outcomes
+}
+
+/// The least and the largest number of Poisson arrivals when `in_time` are expected in the time and
+/// the run ends with `most`: the number in the time has the variance of its mean, and five
+/// deviations are granted. Each thread has its share of both, so where one ends by its time and
+/// another by its number, the deviations of the threads add up.
+fn poisson_due(in_time: u64, most: u64, threads: u64) -> (u64, u64) {
+    if in_time == u64::MAX {
+        return (most, most);
+    }
+    let slack = 5 * (in_time.saturating_mul(threads).isqrt() + threads);
+    let least = in_time.saturating_sub(slack).min(most);
+    (least, in_time.saturating_add(slack).min(most))
 }
 
 /// Arrivals of a uniform timetable at moments before `length_ns`: the number of `i` with
@@ -179,6 +192,19 @@ pub(super) fn all_load_answered(evidence: &Evidence) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn poisson_arrivals_end_by_time_or_by_number() {
+        // 10 000 in the time, give or take 5 x (100 + 1).
+        assert_eq!(poisson_due(10_000, u64::MAX, 1), (9_495, 10_505));
+        // The number ends it, unless chance leaves fewer in the time.
+        assert_eq!(poisson_due(10_000, 9_000, 1), (9_000, 9_000));
+        assert_eq!(poisson_due(10_000, 9_999, 1), (9_495, 9_999));
+        assert_eq!(poisson_due(10_000, 10_001, 1), (9_495, 10_001));
+        assert_eq!(poisson_due(u64::MAX, 70, 1), (70, 70));
+        // Four threads of 2 500 deviate by 50 each.
+        assert_eq!(poisson_due(10_000, 10_001, 4), (8_980, 10_001));
+    }
 
     #[test]
     fn arrivals_are_counted_up_to_the_end() {

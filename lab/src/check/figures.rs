@@ -146,7 +146,7 @@ fn network(basis: &Basis<'_>, injected: &Injected) -> Option<Figure> {
 
 /// From the send to the kernel's receive stamp, which the conversion from the calendar clock may
 /// have put outside of send and read.
-pub(super) fn network_ns(pair: &Pair) -> Option<u64> {
+pub(crate) fn network_ns(pair: &Pair) -> Option<u64> {
     let (sent, received) = (pair.client.sent, pair.client.received?);
     let kernel = pair.client.kernel?.min(received).max(sent);
     Some(kernel.saturating_since(sent))

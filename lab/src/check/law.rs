@@ -1,43 +1,62 @@
 //! What was to be injected, and whether it was drawn and kept.
 
-use kvlab_mock_server::latency::{Distribution, Selector};
+use kvlab_bench_client::record::RowKind;
+use kvlab_mock_server::ServerRow;
+use kvlab_mock_server::exchange::Class;
+use kvlab_mock_server::latency::{Distribution, Replay, Selector};
+use kvlab_mock_server::stamp::FaultKind;
 
-use crate::runner::Evidence;
+use crate::runner::{Evidence, Tier};
 use crate::scenario::{Expect, Limit, Limits};
 use crate::truth::join::is_timed;
+use crate::truth::replay;
 use crate::truth::{Pair, Quantile, Sorted};
 use crate::verdict::Finding;
 
 /// What was to be injected.
 pub(super) struct Injected {
     law: Option<Distribution>,
+    /// What the law gave for each read and write that was executed.
+    drawn: Sorted,
+    /// Whether delays change over time, so that their law is not that of what was drawn.
+    is_changed: bool,
+    /// What was wanted in the end.
     wanted: Sorted,
 }
 
 impl Injected {
     pub(super) fn new(evidence: &Evidence) -> Self {
-        let pairs = evidence
-            .joined
-            .pairs
-            .iter()
-            .filter(|pair| pair.is_measured());
+        let executed = executed(evidence);
         Self {
             law: single_law(evidence),
-            wanted: pairs.map(|pair| pair.server.wanted_ns).collect(),
+            drawn: executed.clone().map(|row| row.drawn_ns).collect(),
+            is_changed: !evidence.server.shapes.is_empty(),
+            wanted: executed.map(|row| row.wanted_ns).collect(),
         }
     }
 
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "laws give finite times from 0 up; rounded to the nanosecond"
-    )]
     pub(super) fn at(&self, q: Quantile) -> u64 {
         match &self.law {
-            Some(law) => law.quantile_ns(q.as_f64()).round() as u64,
-            None => self.wanted.quantile(q).unwrap_or(0),
+            Some(law) if !self.is_changed => at(law, q),
+            _ => self.wanted.quantile(q).unwrap_or(0),
         }
     }
+}
+
+/// The reads and writes of the measured part that the server executed. Attempts that were followed by
+/// another are among them: those that timed out had the longest delays, and what is left without
+/// them has another law.
+fn executed(evidence: &Evidence) -> impl Iterator<Item = &ServerRow> + Clone {
+    let pairs = evidence.joined.pairs.iter();
+    pairs
+        .filter(|pair| pair.client.kind == RowKind::Load)
+        .map(|pair| &pair.server)
+        .filter(is_executed)
+}
+
+/// Whether a law without selector gave a delay.
+fn is_executed(row: &&ServerRow) -> bool {
+    row.started && row.class != Class::Admin && row.fault != FaultKind::Refused
 }
 
 /// The law of all requests, where there is but one.
@@ -49,30 +68,70 @@ fn single_law(evidence: &Evidence) -> Option<Distribution> {
     }
 }
 
-/// The delays that were drawn follow the law: the law's quantile lies within the order-statistic
-/// interval of the sample, five deviations wide.
-pub(super) fn law(evidence: &Evidence) -> Option<Finding> {
+/// The delays that were drawn follow the law, and the service times of a queue follow theirs.
+pub(super) fn law(evidence: &Evidence) -> Vec<Finding> {
     let injected = Injected::new(evidence);
-    let law = injected.law.as_ref()?;
+    let delays = injected.law.as_ref();
+    let delays = delays.map(|law| match law {
+        Distribution::Replay(list) => replayed(evidence, list),
+        law => follows("law", "delays", law, &injected.drawn),
+    });
+    let service = evidence.server.queue.as_ref().map(|queue| {
+        let drawn = executed(evidence).map(|row| row.service_ns).collect();
+        follows("service law", "service times", &queue.service, &drawn)
+    });
+    delays.into_iter().chain(service).collect()
+}
+
+/// Whether each recorded delay had its turn, in the warm-up too. Under virtual time the order of
+/// starts is that of the list as well; on several threads two may take their turns otherwise.
+fn replayed(evidence: &Evidence, list: &Replay) -> Finding {
+    let joined = &evidence.joined;
+    let paired = joined.pairs.iter().map(|pair| &pair.server);
+    let rows: Vec<&ServerRow> = paired
+        .chain(&joined.server_only)
+        .filter(is_executed)
+        .collect();
+    let holds = replay::follows(list.delays(), &rows, evidence.tier != Tier::Real);
+    let text = if holds {
+        format!("each delay of {list} had its turn")
+    } else {
+        format!("the delays drawn are not those of {list} in turn")
+    };
+    Finding::proof("law", holds, text)
+}
+
+/// Whether the law's quantile lies within the order-statistic interval of the sample, five deviations
+/// wide.
+fn follows(name: &'static str, what: &str, law: &Distribution, drawn: &Sorted) -> Finding {
     // Beyond these the interval would reach over the end of the sample.
-    let supported = |q: &Quantile| q.is_supported_by(injected.wanted.len());
+    let supported = |q: &Quantile| q.is_supported_by(drawn.len());
     let wrong: Vec<String> = Quantile::JUDGED
         .into_iter()
         .filter(supported)
         .filter_map(|q| {
-            let (low, high) = injected.wanted.interval(q, 5.0);
-            let expected = injected.at(q);
+            let (low, high) = drawn.interval(q, 5.0);
+            let expected = at(law, q);
             // Delays are whole nanoseconds, the law's quantile is rounded to one.
             let holds = (low.saturating_sub(1)..=high.saturating_add(1)).contains(&expected);
             (!holds).then(|| format!("{q}: law {expected} ns, drawn {low} to {high} ns"))
         })
         .collect();
     let text = if wrong.is_empty() {
-        format!("the delays drawn follow {law}")
+        format!("the {what} drawn follow {law}")
     } else {
-        format!("the delays drawn do not follow {law}")
+        format!("the {what} drawn do not follow {law}")
     };
-    Some(Finding::proof("law", wrong.is_empty(), text).with_examples(wrong))
+    Finding::proof(name, wrong.is_empty(), text).with_examples(wrong)
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "laws give finite times from 0 up; rounded to the nanosecond"
+)]
+fn at(law: &Distribution, q: Quantile) -> u64 {
+    law.quantile_ns(q.as_f64()).round() as u64
 }
 
 /// The true sojourn against the law, where the scenario asks for it.

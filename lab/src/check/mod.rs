@@ -24,6 +24,7 @@ pub use score::{Aspect, Score, ScoreName, Unit};
 pub use steady::WarmUp;
 pub use timetable::{Timetable, timetable};
 pub use validity::{Spread, Validity};
+pub(crate) use {figures::network_ns, steady::steady_from, timetable::timetable_from};
 
 use self::figures::Basis;
 use self::steady::Sample;
@@ -57,8 +58,8 @@ pub struct Judgement {
 pub fn judge(evidence: &Evidence, expect: &Expect, floor: Option<&Floor>) -> Judgement {
     let accounting = Accounting::new(evidence);
     let warm_up = WarmUp::detect(evidence);
-    let from = steady::steady_from(evidence, warm_up.as_ref());
-    let timetable = timetable::timetable_from(evidence, from);
+    let from = steady_from(evidence, warm_up.as_ref());
+    let timetable = timetable_from(evidence, from);
     let mut findings = vec![rows::partners(evidence), rows::stamps(evidence)];
     findings.extend(accounting.findings(evidence, expect));
     findings.extend(timetable.findings(evidence));

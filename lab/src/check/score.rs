@@ -183,6 +183,23 @@ impl Score {
     }
 }
 
+impl Score {
+    /// Whether the value may lie to either side of 0.
+    #[must_use]
+    pub fn has_sign(&self) -> bool {
+        matches!(
+            self.name,
+            ScoreName::ServErr | ScoreName::RespErr | ScoreName::NetErr | ScoreName::W1
+        )
+    }
+
+    /// Whether the limit is the least that passes, and not the largest.
+    #[must_use]
+    pub fn limit_is_least(&self) -> bool {
+        self.name == ScoreName::Clamp && self.of.is_none()
+    }
+}
+
 /// `ServErr(p99)`, `RespErr(mean)`, `Omission`.
 impl fmt::Display for Score {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

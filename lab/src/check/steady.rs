@@ -130,7 +130,7 @@ impl<'a> Sample<'a> {
 }
 
 /// The moment from which on requests are judged.
-pub(super) fn steady_from(evidence: &Evidence, warm_up: Option<&WarmUp>) -> Stamp {
+pub(crate) fn steady_from(evidence: &Evidence, warm_up: Option<&WarmUp>) -> Stamp {
     let left_out = warm_up.map_or(0, |found| found.left_out_ns);
     if left_out == 0 {
         Stamp::ZERO

@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use kvlab_bench_client::record::RowKind;
 use kvlab_bench_client::settings::{Arrivals, Load, PipelineMode};
+use kvlab_mock_server::exchange::Class;
 use kvlab_timing::Stamp;
 
 use super::accounting::{all_load_answered, is_harmless};
 use crate::runner::{Evidence, Tier};
 use crate::truth::arrivals::{self, Timing};
 use crate::truth::join::is_timed;
-use crate::truth::schedule::{Arrival, Pool, Served, simulate};
+use crate::truth::schedule::{Arrival, Pool, Served, Server, simulate};
 use crate::truth::{Pair, Sorted};
 use crate::verdict::Finding;
 
@@ -38,7 +39,7 @@ pub fn timetable(evidence: &Evidence) -> Timetable {
 
 /// The same, with the response times of requests that were intended from a moment on alone.
 #[must_use]
-pub(super) fn timetable_from(evidence: &Evidence, from: Stamp) -> Timetable {
+pub(crate) fn timetable_from(evidence: &Evidence, from: Stamp) -> Timetable {
     if !evidence.settings.load.is_open() {
         return Timetable::Closed;
     }
@@ -54,6 +55,9 @@ pub(super) fn timetable_from(evidence: &Evidence, from: Stamp) -> Timetable {
     let mut by_pool: BTreeMap<usize, Vec<&Pair>> = BTreeMap::new();
     for pair in &evidence.joined.pairs {
         if !matches!(pair.client.kind, RowKind::Load | RowKind::Warmup) {
+            if pair.server.queue_place.is_some() {
+                return Timetable::Unknown("other requests passed the queue too");
+            }
             continue;
         }
         let Some(pool) = pools.of_address.get(&pair.client.local) else {
@@ -61,19 +65,23 @@ pub(super) fn timetable_from(evidence: &Evidence, from: Stamp) -> Timetable {
         };
         by_pool.entry(*pool).or_default().push(pair);
     }
-    let mut responses = Vec::new();
-    let mut differing = Vec::new();
-    for (pool, mut pairs) in by_pool {
+    let mut threads = Vec::new();
+    for (pool, pairs) in &mut by_pool {
         pairs.sort_by_key(|pair| (pair.client.intended, pair.client.sent, pair.key()));
-        if pools.connections.get(pool) != Some(&in_order_of_use(&pairs).len()) {
+        let thread = thread(evidence, pairs);
+        if pools.connections.get(*pool) != Some(&thread.0.connections.len()) {
             return Timetable::Unknown("connections were made anew or not used");
         }
-        for (pair, served) in pairs.iter().zip(served(evidence, &pairs)) {
-            if is_timed(&pair.client) && pair.client.intended >= from {
-                responses.push(served.received_ns - pair.client.intended.as_nanos());
-            }
-            differing.extend(difference(evidence, pair, served));
+        threads.push(thread);
+    }
+    let mut responses = Vec::new();
+    let mut differing = Vec::new();
+    let simulated = simulate(&server(evidence), &threads);
+    for (pair, served) in by_pool.values().flatten().zip(simulated.iter().flatten()) {
+        if is_timed(&pair.client) && pair.client.intended >= from {
+            responses.push(served.received_ns - pair.client.intended.as_nanos());
         }
+        differing.extend(difference(evidence, pair, *served));
     }
     Timetable::Simulated {
         responses: Sorted::new(responses),
@@ -89,23 +97,31 @@ fn in_order_of_use(pairs: &[&Pair]) -> Vec<u64> {
     numbers.filter(|number| seen.insert(*number)).collect()
 }
 
-fn served(evidence: &Evidence, pairs: &[&Pair]) -> Vec<Served> {
+fn server(evidence: &Evidence) -> Server {
+    Server {
+        leg_ns: evidence.tier.leg_ns(),
+        freezes: evidence.server.freezes(),
+        line: evidence.server.line(),
+        shapes: evidence.server.shapes(),
+    }
+}
+
+/// One thread of the client and what it was to send.
+fn thread(evidence: &Evidence, pairs: &[&Pair]) -> (Pool, Vec<Arrival>) {
     let pipeline = evidence.settings.pipeline;
     let pool = Pool {
         connections: in_order_of_use(pairs),
         depth: usize::try_from(pipeline.depth.get()).unwrap_or(usize::MAX),
         batch: pipeline.mode == PipelineMode::Batch,
-        leg_ns: evidence.tier.leg_ns(),
-        freezes: evidence.server.freezes(),
     };
-    let arrivals: Vec<Arrival> = pairs
-        .iter()
-        .map(|pair| Arrival {
-            intended_ns: pair.client.intended.as_nanos(),
-            wanted_ns: pair.server.wanted_ns,
-        })
-        .collect();
-    simulate(&pool, &arrivals)
+    let arrivals = pairs.iter().map(|pair| Arrival {
+        intended_ns: pair.client.intended.as_nanos(),
+        connection: pair.server.connection,
+        drawn_ns: pair.server.drawn_ns,
+        service_ns: pair.server.service_ns,
+        is_data: pair.server.class != Class::Admin,
+    });
+    (pool, arrivals.collect())
 }
 
 fn difference(evidence: &Evidence, pair: &Pair, served: Served) -> Option<String> {

@@ -134,7 +134,9 @@ impl Validity {
             }),
             order_delay: spread(&|pair| {
                 let stayed = pair.server.due.saturating_since(pair.server.read);
-                Some(stayed.saturating_sub(pair.server.wanted_ns))
+                let server = &pair.server;
+                let asked = server.wanted_ns + server.wait_ns + server.service_ns;
+                Some(stayed.saturating_sub(asked))
             }),
             pair_error: spread(&noise::difference),
             lag: open.then(|| Spread::from(&tally.lag)),

@@ -2,8 +2,10 @@
 //!
 //! Results go to stdout, everything else to stderr; what `RUST_LOG` asks for is logged there too.
 
-mod bench;
+pub mod bench;
 pub mod compare;
+pub mod explore;
+pub mod grade;
 pub mod merge;
 mod output;
 pub mod run;
@@ -31,9 +33,13 @@ enum Command {
     /// Serve Redis and Aerospike clients, with delays of choice
     Serve(Box<kvlab_mock_server::cli::ServeArgs>),
     /// Load a Redis or Aerospike server and report how long its answers took
-    Bench(Box<kvlab_bench_client::frontend::native::BenchArgs>),
+    Bench(Box<bench::BenchCommand>),
     /// Run server and load together and judge whether the numbers are true
     Run(run::RunArgs),
+    /// Judge any load generator, ours or another, by what it reports
+    Grade(grade::GradeArgs),
+    /// Draw random scenarios, run them under virtual time and demand that each is exact
+    Explore(explore::ExploreArgs),
     /// Compare two groups of runs: stored results, or two commands run in turn
     Compare(compare::CompareArgs),
     /// Add the histogram logs of several clients
@@ -54,6 +60,8 @@ where
         Command::Serve(args) => serve::run(*args, stdout, stderr),
         Command::Bench(args) => bench::run(&args, stdout, stderr),
         Command::Run(args) => run::run(&args, stdout, stderr),
+        Command::Grade(args) => grade::run(&args, stdout, stderr),
+        Command::Explore(args) => explore::run(&args, stdout, stderr),
         Command::Compare(args) => compare::run(&args, stdout, stderr),
         Command::Merge(args) => merge::run(&args, stdout, stderr),
     }

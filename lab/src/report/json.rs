@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use super::{LoadReport, PartReport, Report};
+use super::{LoadReport, PartReport, Report, ServerReport};
 use crate::check::{Accounting, Figure, Score, Validity, WarmUp};
 use crate::noise::Machine;
 use crate::runner::Tier;
@@ -44,6 +44,8 @@ struct Client<'a> {
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     runs: &'a [Verdict],
     load: &'a LoadReport,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    server: Option<&'a ServerReport>,
     rate_per_second: f64,
     requests: &'a Accounting,
     figures: &'a [Figure],
@@ -103,6 +105,7 @@ fn client(part: &PartReport) -> Client<'_> {
         attempts: part.attempts,
         runs: &part.runs,
         load: &part.load,
+        server: part.server.as_ref(),
         rate_per_second: part.rate_per_second,
         requests: &part.judgement.accounting,
         figures: &part.judgement.figures,

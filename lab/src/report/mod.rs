@@ -18,7 +18,7 @@ use kvlab_mock_server::ServerConfig;
 use serde::Serialize;
 
 use self::series::Series;
-use crate::check::Judgement;
+use crate::check::{Judgement, steady_from};
 use crate::noise::Machine;
 use crate::runner::{Evidence, Tier};
 use crate::scenario::{Part, Scenario};
@@ -150,6 +150,7 @@ impl PartReport {
     #[must_use]
     pub fn new(part: &Part, evidence: &Evidence, judgement: Judgement, attempts: u32) -> Self {
         let is_virtual = evidence.tier != Tier::Real;
+        let from = steady_from(evidence, judgement.warm_up.as_ref());
         Self {
             name: part.name.clone(),
             server: part
@@ -166,7 +167,7 @@ impl PartReport {
             rate_per_second: evidence.summary.rate(),
             notices: evidence.summary.notices.iter().map(notice).collect(),
             elapsed_ns: u64::try_from(evidence.summary.elapsed().as_nanos()).unwrap_or(u64::MAX),
-            series: Series::new(evidence),
+            series: Series::new(evidence, from),
         }
     }
 }

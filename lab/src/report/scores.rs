@@ -74,17 +74,9 @@ fn cell(score: &Score) -> String {
     let Some(value) = score.value else {
         return format!("{label}n/a");
     };
-    let sign = matches!(
-        score.name,
-        ScoreName::ServErr | ScoreName::RespErr | ScoreName::NetErr | ScoreName::W1
-    );
-    let mut text = format!("{label}{}", amount(value, score.unit, sign));
+    let mut text = format!("{label}{}", amount(value, score.unit, score.has_sign()));
     if let Some(limit) = score.limit {
-        let least = if score.name == ScoreName::Clamp && score.of.is_none() {
-            ">= "
-        } else {
-            ""
-        };
+        let least = if score.limit_is_least() { ">= " } else { "" };
         text += &format!(" ({least}{})", amount(limit, score.unit, false));
     }
     text += match score.verdict {
@@ -96,7 +88,7 @@ fn cell(score: &Score) -> String {
 }
 
 /// A value with its unit: shares in per cent with three digits.
-fn amount(value: f64, unit: Unit, signed: bool) -> String {
+pub(super) fn amount(value: f64, unit: Unit, signed: bool) -> String {
     let sign = match value {
         value if value < 0.0 => "-",
         value if value > 0.0 && signed => "+",

@@ -6,7 +6,9 @@
 
 use kvlab_bench_client::report::html::tail::Share;
 
-use crate::check::{self, Timetable};
+use kvlab_timing::Stamp;
+
+use crate::check::{Timetable, network_ns, timetable_from};
 use crate::runner::Evidence;
 use crate::truth::join::is_timed;
 use crate::truth::{Pair, Quantile, Sorted};
@@ -53,6 +55,8 @@ pub enum Time {
     Response,
     /// From the send to the reply.
     Service,
+    /// From the send to the kernel's receive stamp, where there are such stamps.
+    Network,
     /// From the server's read to its write.
     Sojourn,
 }
@@ -99,9 +103,10 @@ pub const MOST_INTERVALS: u64 = 240;
 pub const MOST_FREEZES: usize = 400;
 
 impl Series {
-    /// The curves of a run.
+    /// The curves of a run. The percentiles are those of the requests that are judged, which were
+    /// intended from a moment on.
     #[must_use]
-    pub fn new(evidence: &Evidence) -> Self {
+    pub fn new(evidence: &Evidence, from: Stamp) -> Self {
         let timed: Vec<&Pair> = evidence
             .joined
             .pairs
@@ -113,7 +118,7 @@ impl Series {
         let end = end.max().map_or(begin, |stamp| stamp.as_nanos());
         let length_ns = end.saturating_sub(begin);
         Self {
-            percentiles: Percentiles::new(evidence, &timed),
+            percentiles: Percentiles::new(evidence, from, &timed),
             over_time: OverTime::new(evidence, &timed, length_ns),
             freezes: freezes(evidence, begin, length_ns),
         }
@@ -121,12 +126,14 @@ impl Series {
 }
 
 impl Percentiles {
-    fn new(evidence: &Evidence, timed: &[&Pair]) -> Self {
+    fn new(evidence: &Evidence, from: Stamp, timed: &[&Pair]) -> Self {
+        let judged = |pair: &&&Pair| pair.client.intended >= from;
+        let timed: Vec<&Pair> = timed.iter().filter(judged).copied().collect();
         let mut curves = Vec::new();
         if evidence.settings.load.is_open() {
-            let truth = match check::timetable(evidence) {
+            let truth = match timetable_from(evidence, from) {
                 Timetable::Simulated { responses, .. } => (Time::Timetable, responses),
-                _ => (Time::Stamps, by_stamps(evidence, timed).collect()),
+                _ => (Time::Stamps, by_stamps(evidence, &timed).collect()),
             };
             curves.push(truth);
             let response = timed.iter().filter_map(|pair| pair.response_ns());
@@ -134,6 +141,10 @@ impl Percentiles {
         }
         let service = timed.iter().filter_map(|pair| pair.service_ns());
         curves.push((Time::Service, service.collect()));
+        let network: Sorted = timed.iter().filter_map(|pair| network_ns(pair)).collect();
+        if !network.is_empty() {
+            curves.push((Time::Network, network));
+        }
         let sojourn = timed.iter().map(|pair| pair.sojourn_ns());
         curves.push((Time::Sojourn, sojourn.collect()));
         Self::of(&curves)

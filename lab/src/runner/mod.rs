@@ -12,13 +12,15 @@ use std::net::SocketAddr;
 use kvlab_bench_client::record::{ClientRow, RowKind, Summary};
 use kvlab_bench_client::settings::Target;
 use kvlab_bench_client::{RunError, Settings};
-use kvlab_mock_server::latency::{Cut, Freeze, LatencyRules};
+use kvlab_mock_server::latency::{Cut, Freeze, LatencyRules, Queue, Shape};
 use kvlab_mock_server::{ServerConfig, StartError};
 use kvlab_timing::Stamp;
 
 use crate::noise::MachineUse;
 use crate::truth::Joined;
 use crate::truth::cuts::Cuts;
+use crate::truth::line::LineRule;
+use crate::truth::shapes::Shapes;
 use crate::truth::timing::{Freezes, Rule};
 
 /// What a finished run of one client left behind.
@@ -111,6 +113,10 @@ pub struct ServerFacts {
     pub started: Stamp,
     /// The delays it was to inject.
     pub latency: LatencyRules,
+    /// How it was to change delays over time.
+    pub shapes: Vec<Shape>,
+    /// Its queue.
+    pub queue: Option<Queue>,
     /// Its freezes.
     pub freezes: Vec<Freeze>,
     /// The moments at which it was to end connections.
@@ -122,6 +128,8 @@ impl ServerFacts {
         Self {
             started,
             latency: config.latency.clone(),
+            shapes: config.shapes.clone(),
+            queue: config.queue.clone(),
             freezes: config.freezes.clone(),
             cuts: config.cuts.clone(),
         }
@@ -131,6 +139,21 @@ impl ServerFacts {
     #[must_use]
     pub fn freezes(&self) -> Freezes {
         Freezes::new(self.started, &self.freezes)
+    }
+
+    /// Its changes over time as moments.
+    #[must_use]
+    pub fn shapes(&self) -> Shapes {
+        Shapes::new(self.started, &self.shapes)
+    }
+
+    /// Its queue, but for the law of its service.
+    #[must_use]
+    pub fn line(&self) -> Option<LineRule> {
+        self.queue.as_ref().map(|queue| LineRule {
+            servers: queue.servers,
+            limit: queue.limit,
+        })
     }
 
     /// Its cuts as moments.
@@ -146,6 +169,8 @@ impl Evidence {
     pub fn rule(&self) -> Rule {
         Rule {
             freezes: self.server.freezes(),
+            shapes: self.server.shapes(),
+            line: self.server.line(),
             cuts: self.server.cuts(),
             open: self.settings.load.is_open(),
         }

@@ -33,6 +33,20 @@ pub fn run(
 pub fn run_by(
     client: &dyn Client,
     config: ServerConfig,
+    settings: Settings,
+    control: &Control,
+) -> Result<Evidence, PartError> {
+    run_filled(client, config, None, settings, control)
+}
+
+/// The same against a server that another load has filled before, if there is one.
+///
+/// # Errors
+/// As [`run`], of either load.
+pub fn run_filled(
+    client: &dyn Client,
+    config: ServerConfig,
+    filling: Option<Settings>,
     mut settings: Settings,
     control: &Control,
 ) -> Result<Evidence, PartError> {
@@ -41,11 +55,17 @@ pub fn run_by(
         Target::Redis(_) => server.redis_addr(),
         Target::Aerospike(_) => server.aerospike_addr(),
     };
-    aim(&mut settings, address.ok_or(PartError::NoPort)?);
+    let address = address.ok_or(PartError::NoPort)?;
+    aim(&mut settings, address);
     let shared = server.shared();
     let facts = ServerFacts::new(&shared.config, shared.started);
+    let control = control.for_another_server();
+    if let Some(mut filling) = filling {
+        aim(&mut filling, address);
+        client.run(&filling, &control)?;
+    }
     let before = ProcessorTime::now();
-    let result = client.run(&settings, &control.for_another_server());
+    let result = client.run(&settings, &control);
     let after = ProcessorTime::now();
     let truth = server.stop();
     let result = result?;

@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BinaryHeap, HashMap};
 use std::net::{Ipv4Addr, SocketAddr};
 
 use bytes::Bytes;
+use kvlab_bench_client::engine::{Observer, Silent};
 use kvlab_bench_client::settings::Target;
 use kvlab_bench_client::virtual_shell::{ClientAction, ClientConnId, VirtualClient};
 use kvlab_bench_client::{Control, RunResult, Settings};
@@ -40,9 +41,24 @@ pub fn run(config: ServerConfig, settings: Settings, leg_ns: u64) -> Result<Evid
 pub fn run_by(
     client: &dyn Client,
     config: ServerConfig,
+    settings: Settings,
+    leg_ns: u64,
+    control: &Control,
+) -> Result<Evidence, PartError> {
+    run_watched(client, config, settings, leg_ns, control, Box::new(Silent))
+}
+
+/// The same, with somebody who watches the intervals.
+///
+/// # Errors
+/// As [`run_by`].
+pub fn run_watched(
+    client: &dyn Client,
+    config: ServerConfig,
     mut settings: Settings,
     leg_ns: u64,
     control: &Control,
+    observer: Box<dyn Observer>,
 ) -> Result<Evidence, PartError> {
     // Without any delay a closed loop would never leave its first moment.
     let leg_ns = leg_ns.max(1);
@@ -56,7 +72,7 @@ pub fn run_by(
     aim(&mut settings, address);
     let world = World::new(
         server,
-        VirtualClient::new(&settings, START)?,
+        VirtualClient::with_observer(&settings, START, observer)?,
         listener,
         leg_ns,
     );
@@ -337,7 +353,7 @@ impl Turns {
         if self.here > MOST_TURNS {
             return Err(PartError::Stuck { at: now });
         }
-        if self.all.is_multiple_of(TURNS_BETWEEN_LOOKS) && control.is_stopped() {
+        if self.all % TURNS_BETWEEN_LOOKS == 1 && control.is_stopped() {
             return Err(PartError::Stopped);
         }
         Ok(())
@@ -347,7 +363,7 @@ impl Turns {
 /// Turns without a step of the clock after which both sides are taken to run in circles.
 const MOST_TURNS: u64 = 1_000_000;
 /// A look at the control costs little and a turn less.
-const TURNS_BETWEEN_LOOKS: u64 = 4_096;
+const TURNS_BETWEEN_LOOKS: u64 = 1_024;
 
 const FIRST_PORT: u16 = 40_000;
 const PORTS: usize = 20_000;

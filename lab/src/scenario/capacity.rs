@@ -1,9 +1,10 @@
 //! A rate as a share of what server and client can carry: `rate = "90%"`.
 //!
 //! The capacity is the number of slots, connections x pipeline, over the mean time that a request
-//! holds one: the mean of the injected law and two network delays. It is exact for one request in
-//! flight on a connection. With a pipeline it is an upper bound, since a reply also waits for the
-//! ones before it on its connection; and a machine may carry less in real time.
+//! holds one: the mean of the injected law and two network delays. Where the server has a queue, its
+//! service time counts too, and the capacity is at most what its servers get done. It is exact for one
+//! request in flight on a connection. With a pipeline it is an upper bound, since a reply also waits
+//! for the ones before it on its connection; and a machine may carry less in real time.
 
 use kvlab_bench_client::Settings;
 use kvlab_bench_client::settings::Load;
@@ -49,10 +50,18 @@ impl Capacity {
             _ => None,
         };
         let network_ns = surroundings.network_ns as f64;
+        let queue = surroundings.server.config.queue.as_ref();
+        let service_ns = queue.map_or(0.0, |queue| queue.service.mean_ns());
+        let served = queue.map_or(f64::INFINITY, |queue| {
+            queue.servers as f64 * 1e9 / service_ns
+        });
         let slots =
             f64::from(settings.connections.get()) * f64::from(settings.pipeline.depth.get());
         Self {
-            per_second: mean_ns.map(|mean_ns| slots * 1e9 / (mean_ns + 2.0 * network_ns)),
+            per_second: mean_ns.map(|mean_ns| {
+                let held_ns = mean_ns + service_ns + 2.0 * network_ns;
+                served.min(slots * 1e9 / held_ns)
+            }),
         }
     }
 

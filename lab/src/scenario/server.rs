@@ -4,6 +4,7 @@ use std::fmt::Display;
 use std::str::FromStr;
 
 use kvlab_mock_server::ServerConfig;
+use kvlab_mock_server::config::ConfigError;
 use kvlab_mock_server::latency::{LatencyRules, Rule};
 use serde::Deserialize;
 use toml::Spanned;
@@ -22,11 +23,14 @@ pub struct ServerPart {
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub(super) struct RawServer {
     latency: OneOrMore,
+    shape: OneOrMore,
+    queue: Option<Spanned<String>>,
     freeze: OneOrMore,
     cut: OneOrMore,
     workers: usize,
     seed: u64,
     spin: bool,
+    redis_version: Option<Spanned<String>>,
     namespaces: Vec<String>,
 }
 
@@ -35,11 +39,14 @@ impl Default for RawServer {
         let usual = ServerConfig::default();
         Self {
             latency: OneOrMore::default(),
+            shape: OneOrMore::default(),
+            queue: None,
             freeze: OneOrMore::default(),
             cut: OneOrMore::default(),
             workers: usual.workers,
             seed: 1,
             spin: usual.spin,
+            redis_version: None,
             namespaces: usual.aerospike.namespaces,
         }
     }
@@ -78,12 +85,22 @@ impl RawServer {
             workers: self.workers,
             seed: self.seed,
             latency,
+            shapes: self.shape.parse("shape")?,
+            queue: OneOrMore(self.queue.into_iter().collect())
+                .parse("queue")?
+                .pop(),
             freezes: self.freeze.parse("freeze")?,
             cuts: self.cut.parse("cut")?,
             spin: self.spin,
             record_rows: true,
             ..ServerConfig::default()
         };
+        if let Some(text) = self.redis_version {
+            let version = text.as_ref().parse();
+            config.redis.version = version.map_err(|error: ConfigError| {
+                (Some(text.span().start), format!("redis-version: {error}"))
+            })?;
+        }
         config.aerospike.namespaces = self.namespaces;
         config.check().map_err(|error| (None, error.to_string()))?;
         Ok(ServerPart { config })

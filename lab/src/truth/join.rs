@@ -202,6 +202,7 @@ pub(crate) mod tests {
                 start: stamp(10),
                 drawn_ns: 1_000,
                 wanted_ns: 1_000,
+                queue_place: None,
                 wait_ns: 0,
                 service_ns: 0,
                 due: stamp(1_010),

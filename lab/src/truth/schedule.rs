@@ -1,12 +1,17 @@
 //! What an open loop should have measured: its timetable, worked through by plain arithmetic.
 //!
-//! Given are the intended moments, the delay the server wanted for each request, the server's
-//! freezes and the places the client has (connections times slots). The client sends a request at
-//! its intended moment, or as soon as a slot is free; requests leave in the order of their intended
-//! moments. Connections with a free slot stand in a queue: the first takes the next request and, if
-//! it has another free slot, goes to the end (in batch mode it stays in front until all that is due
-//! at that moment is sent, and is then closed until all its replies are there). The network takes
-//! the same time for every message, and client and server take none.
+//! Given are the intended moments, the delay and the service that were drawn for each request, the
+//! server's freezes, queue and shapes, and the places each thread of the client has (connections times
+//! slots). A thread sends a request at its intended moment, or as soon as a slot is free; requests
+//! leave in the order of their intended moments. Connections with a free slot stand in a queue: the
+//! first takes the next request and, if it has another free slot, goes to the end (in batch mode it
+//! stays in front until all that is due at that moment is sent, and is then closed until all its
+//! replies are there). The network takes the same time for every message, and client and server take
+//! none.
+//!
+//! What happens at one moment happens in this order: replies reach the client, requests reach the
+//! server, requests held by a freeze start (all by the numbers of their connections, and a request that
+//! arrives finds those before it on its connection started), new requests are due.
 //!
 //! Nothing of the client's or the server's code is used, so what both have in common with this
 //! simulation is only the rule.
@@ -14,6 +19,8 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
+use super::line::{Line, LineRule};
+use super::shapes::Shapes;
 use super::timing::Freezes;
 
 /// One request of the timetable.
@@ -21,11 +28,18 @@ use super::timing::Freezes;
 pub struct Arrival {
     /// When it was to be sent.
     pub intended_ns: u64,
-    /// The delay the server wanted for it.
-    pub wanted_ns: u64,
+    /// The connection that took it, by its number on the server. It tells those apart that are due
+    /// at the same nanosecond, which their moments do not.
+    pub connection: u64,
+    /// The delay that was drawn for it.
+    pub drawn_ns: u64,
+    /// The service that was drawn for it.
+    pub service_ns: u64,
+    /// Whether it reads or writes: then the queue and the shapes concern it.
+    pub is_data: bool,
 }
 
-/// The places of one client thread and the way to the server.
+/// The places of one client thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pool {
     /// The numbers its connections have on the server, in the order in which they are first used.
@@ -34,10 +48,19 @@ pub struct Pool {
     pub depth: usize,
     /// Whether a connection takes new requests only when all its replies are there.
     pub batch: bool,
+}
+
+/// The server and the way to it.
+#[derive(Clone, Debug, Default)]
+pub struct Server {
     /// Time of a message from one side to the other.
     pub leg_ns: u64,
-    /// The server's freezes.
+    /// Its freezes.
     pub freezes: Freezes,
+    /// Its queue.
+    pub line: Option<LineRule>,
+    /// How it changes delays over time.
+    pub shapes: Shapes,
 }
 
 /// When a request of the timetable was sent and answered.
@@ -49,109 +72,264 @@ pub struct Served {
     pub received_ns: u64,
 }
 
-/// Works through the timetable of one thread, which is ordered by intended moment. The result has
-/// one entry per arrival, in the same order.
+/// Works through the timetables of all threads, each ordered by intended moment. The result has one
+/// entry per arrival, in the same order.
 #[must_use]
-pub fn simulate(pool: &Pool, arrivals: &[Arrival]) -> Vec<Served> {
+pub fn simulate(server: &Server, threads: &[(Pool, Vec<Arrival>)]) -> Vec<Vec<Served>> {
     let mut run = Run {
-        pool,
-        arrivals,
-        served: Vec::with_capacity(arrivals.len()),
-        connections: vec![Connection::default(); pool.connections.len()],
-        free: (0..pool.connections.len()).collect(),
-        replies: BinaryHeap::new(),
+        server,
+        line: server.line.map(Line::new),
+        threads: threads.iter().map(Thread::new).collect(),
+        events: BinaryHeap::new(),
+        count: 0,
     };
-    run.connections
-        .iter_mut()
-        .for_each(|connection| connection.is_free = true);
-    while let Some(next) = arrivals.get(run.served.len()) {
-        let reply = run.replies.peek().map(|Reverse((moment, ..))| *moment);
-        match reply {
-            // A reply that comes at the moment of an arrival frees its slot first.
-            Some(moment) if moment <= next.intended_ns || run.free.is_empty() => run.take_replies(),
-            None if run.free.is_empty() => break,
-            _ => run.send(next.intended_ns),
+    for number in 0..run.threads.len() {
+        run.arm(number);
+    }
+    while let Some(Reverse(event)) = run.events.pop() {
+        match event.what {
+            What::Reply => run.take_replies(&event),
+            What::Arrive => run.arrive(&event),
+            What::Leave => run.start_held(&event),
+            What::Due => run.send(event.thread, event.moment),
         }
     }
-    run.served
+    run.threads
+        .into_iter()
+        .map(Thread::in_given_order)
+        .collect()
 }
 
 struct Run<'a> {
+    server: &'a Server,
+    line: Option<Line>,
+    threads: Vec<Thread<'a>>,
+    events: BinaryHeap<Reverse<Event>>,
+    /// Events so far, which tells those apart that are alike.
+    count: u64,
+}
+
+/// The order of the fields is the order of events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Event {
+    moment: u64,
+    what: What,
+    /// Number of the connection on the server.
+    connection: u64,
+    count: u64,
+    thread: usize,
+    place: usize,
+    /// Which arrival of the thread it is about.
+    index: usize,
+}
+
+/// What happens, in the order of what happens at one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum What {
+    Reply,
+    Arrive,
+    Leave,
+    Due,
+}
+
+struct Thread<'a> {
     pool: &'a Pool,
-    arrivals: &'a [Arrival],
+    /// What is to be sent, each with its place among the arrivals as they were given.
+    arrivals: Vec<(Arrival, usize)>,
     served: Vec<Served>,
     connections: Vec<Connection>,
     free: VecDeque<usize>,
-    /// Replies on their way: moment, connection.
-    replies: BinaryHeap<Reverse<(u64, usize)>>,
+    /// The arrival that an event is set for.
+    armed: Option<usize>,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Connection {
     in_flight: usize,
-    last_due_ns: u64,
+    last_due: u64,
     is_free: bool,
+    /// Requests that a freeze holds, with their starts.
+    held: VecDeque<(u64, usize)>,
+}
+
+impl<'a> Thread<'a> {
+    fn new((pool, arrivals): &'a (Pool, Vec<Arrival>)) -> Self {
+        let free = Connection {
+            is_free: true,
+            ..Connection::default()
+        };
+        Self {
+            pool,
+            arrivals: arrivals.iter().copied().zip(0..).collect(),
+            served: Vec::with_capacity(arrivals.len()),
+            connections: vec![free; pool.connections.len()],
+            free: (0..pool.connections.len()).collect(),
+            armed: None,
+        }
+    }
+
+    /// The connection that takes the next request, and which that is, if one is due at `now`.
+    fn next(&mut self, now: u64) -> Option<(usize, usize)> {
+        let place = self.free.front().copied()?;
+        let index = self.served.len();
+        let due = self.arrivals.get(index)?.0.intended_ns;
+        // Of those due at the same moment, the one that this connection took.
+        let number = self.pool.connections.get(place).copied();
+        let mut alike = self.arrivals[index..]
+            .iter()
+            .take_while(|(arrival, _)| arrival.intended_ns == due);
+        if let Some(ahead) = alike.position(|(arrival, _)| Some(arrival.connection) == number) {
+            self.arrivals[index..=index + ahead].rotate_right(1);
+        }
+        (due <= now).then_some((place, index))
+    }
+
+    /// What became of the arrivals, in the order in which they were given.
+    fn in_given_order(self) -> Vec<Served> {
+        let mut served = vec![Served::default(); self.served.len()];
+        for ((_, place), found) in self.arrivals.iter().zip(self.served) {
+            if let Some(entry) = served.get_mut(*place) {
+                *entry = found;
+            }
+        }
+        served
+    }
 }
 
 impl Run<'_> {
+    fn push(&mut self, moment: u64, what: What, (thread, place, index): (usize, usize, usize)) {
+        let connections = &self.threads[thread].pool.connections;
+        self.events.push(Reverse(Event {
+            moment,
+            what,
+            connection: connections.get(place).copied().unwrap_or(0),
+            count: self.count,
+            thread,
+            place,
+            index,
+        }));
+        self.count += 1;
+    }
+
+    /// Sets an event for the next request, if it has to wait for its moment alone.
+    fn arm(&mut self, number: usize) {
+        let thread = &mut self.threads[number];
+        let index = thread.served.len();
+        if let Some(next) = thread.arrivals.get(index)
+            && !thread.free.is_empty()
+            && thread.armed != Some(index)
+        {
+            thread.armed = Some(index);
+            let moment = next.0.intended_ns;
+            self.push(moment, What::Due, (number, 0, index));
+        }
+    }
+
     /// Takes the replies that arrive together on one connection, then sends what waits.
-    fn take_replies(&mut self) {
-        let Some(Reverse((moment, place))) = self.replies.pop() else {
-            return;
-        };
+    fn take_replies(&mut self, event: &Event) {
         let mut count = 1;
-        while self.replies.peek() == Some(&Reverse((moment, place))) {
-            self.replies.pop();
+        while let Some(Reverse(next)) = self.events.peek()
+            && (next.moment, next.what, next.connection)
+                == (event.moment, What::Reply, event.connection)
+        {
+            self.events.pop();
             count += 1;
         }
-        let connection = &mut self.connections[place];
+        let thread = &mut self.threads[event.thread];
+        let connection = &mut thread.connections[event.place];
         connection.in_flight -= count;
-        if !connection.is_free && (!self.pool.batch || connection.in_flight == 0) {
+        if !connection.is_free && (!thread.pool.batch || connection.in_flight == 0) {
             connection.is_free = true;
-            self.free.push_back(place);
+            thread.free.push_back(event.place);
         }
-        self.send(moment);
+        self.send(event.thread, event.moment);
     }
 
     /// Sends all that is due at `now`, as far as slots are free.
-    fn send(&mut self, now: u64) {
-        while let Some(place) = self.free.front().copied()
-            && let Some(arrival) = self.arrivals.get(self.served.len())
-            && arrival.intended_ns <= now
-        {
-            let served = self.serve(place, now, arrival.wanted_ns);
-            self.served.push(served);
-            let connection = &mut self.connections[place];
-            if connection.in_flight == self.pool.depth {
+    fn send(&mut self, number: usize, now: u64) {
+        let arrives = now + self.server.leg_ns;
+        while let Some((place, index)) = self.threads[number].next(now) {
+            let thread = &mut self.threads[number];
+            thread.served.push(Served {
+                sent_ns: now,
+                received_ns: 0,
+            });
+            let connection = &mut thread.connections[place];
+            connection.in_flight += 1;
+            if connection.in_flight == thread.pool.depth {
                 connection.is_free = false;
-                self.free.pop_front();
-            } else if !self.pool.batch {
-                self.free.rotate_left(1);
+                thread.free.pop_front();
+            } else if !thread.pool.batch {
+                thread.free.rotate_left(1);
             }
+            self.push(arrives, What::Arrive, (number, place, index));
         }
-        while self.pool.batch
-            && let Some(place) = self.free.front().copied()
-            && self.connections[place].in_flight > 0
+        let thread = &mut self.threads[number];
+        while thread.pool.batch
+            && let Some(place) = thread.free.front().copied()
+            && thread.connections[place].in_flight > 0
         {
-            self.connections[place].is_free = false;
-            self.free.pop_front();
+            thread.connections[place].is_free = false;
+            thread.free.pop_front();
+        }
+        self.arm(number);
+    }
+
+    /// A request reaches the server.
+    fn arrive(&mut self, event: &Event) {
+        self.start_held(event);
+        let start = self.server.freezes.leave(event.connection, event.moment);
+        if start == event.moment {
+            self.start(event, event.index);
+            return;
+        }
+        let connection = &mut self.threads[event.thread].connections[event.place];
+        connection.held.push_back((start, event.index));
+        self.push(start, What::Leave, (event.thread, event.place, event.index));
+    }
+
+    /// Starts those held requests of a connection whose time has come.
+    fn start_held(&mut self, event: &Event) {
+        loop {
+            let connection = &mut self.threads[event.thread].connections[event.place];
+            let next = connection
+                .held
+                .pop_front_if(|(start, _)| *start <= event.moment);
+            match next {
+                Some((_, index)) => self.start(event, index),
+                None => return,
+            }
         }
     }
 
-    fn serve(&mut self, place: usize, sent_ns: u64, wanted_ns: u64) -> Served {
-        let number = self.pool.connections[place];
-        let leave = |moment| self.pool.freezes.leave(number, moment);
-        let connection = &mut self.connections[place];
-        let start = leave(sent_ns + self.pool.leg_ns);
-        let due = leave((start + wanted_ns).max(connection.last_due_ns));
-        connection.last_due_ns = due;
-        connection.in_flight += 1;
-        let received_ns = due + self.pool.leg_ns;
-        self.replies.push(Reverse((received_ns, place)));
-        Served {
-            sent_ns,
-            received_ns,
+    /// Request `index` of the event's thread starts on the event's connection, at its moment.
+    fn start(&mut self, event: &Event, index: usize) {
+        let thread = &mut self.threads[event.thread];
+        let Some((arrival, _)) = thread.arrivals.get(index).copied() else {
+            return;
+        };
+        let begin = match &mut self.line {
+            Some(line) if arrival.is_data => line.pass(event.moment, arrival.service_ns),
+            _ => Some(event.moment),
+        };
+        let ready = match begin {
+            Some(begin) if arrival.is_data => {
+                let wanted = self.server.shapes.wanted(arrival.drawn_ns, event.moment);
+                begin + arrival.service_ns + wanted
+            }
+            Some(begin) => begin + arrival.drawn_ns,
+            // Refused at once.
+            None => event.moment,
+        };
+        let connection = &mut thread.connections[event.place];
+        let due = ready.max(connection.last_due);
+        let due = self.server.freezes.leave(event.connection, due);
+        connection.last_due = due;
+        let received = due + self.server.leg_ns;
+        if let Some(served) = thread.served.get_mut(index) {
+            served.received_ns = received;
         }
+        self.push(received, What::Reply, (event.thread, event.place, index));
     }
 }
 
@@ -170,19 +348,27 @@ mod tests {
             connections: (0..connections).collect(),
             depth,
             batch: false,
-            leg_ns: 0,
-            freezes: Freezes::default(),
         }
+    }
+
+    fn arrival(intended_ns: u64, drawn_ns: u64) -> Arrival {
+        Arrival {
+            intended_ns,
+            connection: 0,
+            drawn_ns,
+            service_ns: 0,
+            is_data: true,
+        }
+    }
+
+    /// One thread alone.
+    fn alone(server: &Server, pool: Pool, arrivals: &[Arrival]) -> Vec<Served> {
+        simulate(server, &[(pool, arrivals.to_vec())]).remove(0)
     }
 
     /// `count` requests, one each `gap_ns`, all of the same delay.
     fn uniform(count: u64, gap_ns: u64, wanted_ns: u64) -> Vec<Arrival> {
-        (0..count)
-            .map(|i| Arrival {
-                intended_ns: i * gap_ns,
-                wanted_ns,
-            })
-            .collect()
+        (0..count).map(|i| arrival(i * gap_ns, wanted_ns)).collect()
     }
 
     fn responses(arrivals: &[Arrival], served: &[Served]) -> Sorted {
@@ -197,15 +383,15 @@ mod tests {
     /// 150 ms in each 2 s at one request per millisecond, from the start of a freeze on.
     fn frozen(pool: Pool) -> (Vec<Arrival>, Vec<Served>) {
         let arrivals = uniform(20_000, MS, MS);
-        let served = simulate(&frozen_pool(pool), &arrivals);
+        let served = alone(&freezing(), pool, &arrivals);
         (arrivals, served)
     }
 
-    fn frozen_pool(pool: Pool) -> Pool {
+    fn freezing() -> Server {
         let freeze: Freeze = "every=2s,for=150ms,first=1s".parse().unwrap();
-        Pool {
+        Server {
             freezes: Freezes::new(Stamp::ZERO, &[freeze]),
-            ..pool
+            ..Server::default()
         }
     }
 
@@ -221,7 +407,7 @@ mod tests {
             arrivals
                 .iter_mut()
                 .for_each(|arrival| arrival.intended_ns += x);
-            let served = simulate(&frozen_pool(pool(10, 64)), &arrivals);
+            let served = alone(&freezing(), pool(10, 64), &arrivals);
             let all = responses(&arrivals, &served);
             let at = |q| all.quantile(q).unwrap();
             assert_eq!(at(Quantile::P50), MS);
@@ -274,35 +460,52 @@ mod tests {
         let mut now = 0;
         for _ in 0..1_000 {
             now += draw(1_000);
-            arrivals.push(Arrival {
-                intended_ns: now,
-                wanted_ns: draw(900),
-            });
+            arrivals.push(arrival(now, draw(900)));
         }
-        let served = simulate(
-            &Pool {
-                leg_ns,
-                ..pool(1, 1)
-            },
-            &arrivals,
-        );
+        let server = Server {
+            leg_ns,
+            ..Server::default()
+        };
+        let served = alone(&server, pool(1, 1), &arrivals);
         let mut wait = 0;
         for (place, pair) in arrivals.windows(2).enumerate() {
             assert_eq!(served[place].sent_ns, pair[0].intended_ns + wait, "{place}");
-            let service = pair[0].wanted_ns + 2 * leg_ns;
+            let service = pair[0].drawn_ns + 2 * leg_ns;
             let gap = pair[1].intended_ns - pair[0].intended_ns;
             wait = (wait + service).saturating_sub(gap);
         }
     }
 
     #[test]
+    fn requests_due_at_the_same_moment_go_to_the_connections_that_took_them() {
+        // The one of connection 9 stands second and takes long, but connection 9 is the first.
+        let request = |intended_ns, connection, drawn_ns| Arrival {
+            connection,
+            ..arrival(intended_ns, drawn_ns)
+        };
+        let arrivals = [
+            request(5, 4, 10),
+            request(5, 9, 700),
+            request(6, 4, 10),
+            request(6, 4, 20),
+        ];
+        let pool = Pool {
+            connections: vec![9, 4],
+            ..pool(2, 1)
+        };
+        let served = simulate(&Server::default(), &[(pool, arrivals.to_vec())]);
+        let moments: Vec<(u64, u64)> = served[0]
+            .iter()
+            .map(|served| (served.sent_ns, served.received_ns))
+            .collect();
+        assert_eq!(moments, [(5, 15), (5, 705), (15, 25), (25, 45)]);
+    }
+
+    #[test]
     fn replies_of_a_connection_keep_their_order() {
-        let arrivals = [(0, 100), (1, 5), (2, 200)].map(|(intended_ns, wanted_ns)| Arrival {
-            intended_ns,
-            wanted_ns,
-        });
+        let arrivals = [(0, 100), (1, 5), (2, 200)].map(|(at, delay)| arrival(at, delay));
         let received = |depth| -> Vec<u64> {
-            let served = simulate(&pool(1, depth), &arrivals);
+            let served = alone(&Server::default(), pool(1, depth), &arrivals);
             served.iter().map(|served| served.received_ns).collect()
         };
         assert_eq!(received(3), [100, 100, 202]);
@@ -312,19 +515,103 @@ mod tests {
 
     #[test]
     fn a_batch_takes_no_more_until_all_its_replies_are_there() {
-        let arrivals =
-            [(0, 100), (0, 300), (10, 50), (20, 50), (301, 50)].map(|(intended_ns, wanted_ns)| {
-                Arrival {
-                    intended_ns,
-                    wanted_ns,
-                }
-            });
+        let arrivals = [(0, 100), (0, 300), (10, 50), (20, 50), (301, 50)]
+            .map(|(at, delay)| arrival(at, delay));
         let batch = Pool {
             batch: true,
             ..pool(1, 4)
         };
-        let served = simulate(&batch, &arrivals);
+        let served = alone(&Server::default(), batch, &arrivals);
         let sent: Vec<u64> = served.iter().map(|served| served.sent_ns).collect();
         assert_eq!(sent, [0, 0, 300, 300, 350]);
+    }
+
+    #[test]
+    fn all_threads_stand_in_one_line() {
+        // One server, a service of 10 and a delay of 1 behind it; two threads of one connection each.
+        let request = |intended_ns| Arrival {
+            intended_ns,
+            connection: 0,
+            drawn_ns: 1,
+            service_ns: 10,
+            is_data: true,
+        };
+        let thread = |number: u64, moments: &[u64]| {
+            let pool = Pool {
+                connections: vec![number],
+                ..pool(1, 4)
+            };
+            let arrivals = moments.iter().copied().map(request).collect::<Vec<_>>();
+            (pool, arrivals)
+        };
+        let server = |limit| Server {
+            leg_ns: 100,
+            line: Some(LineRule { servers: 1, limit }),
+            ..Server::default()
+        };
+        let received = |server: &Server| -> Vec<Vec<u64>> {
+            // At 0 both send; the connection with the lower number is served first.
+            let threads = [thread(8, &[0, 3, 50]), thread(7, &[0, 12])];
+            let served = simulate(server, &threads);
+            served
+                .iter()
+                .map(|thread| thread.iter().map(|served| served.received_ns).collect())
+                .collect()
+        };
+        assert_eq!(
+            received(&server(None)),
+            [vec![221, 231, 261], vec![211, 241]]
+        );
+        // One may wait: the request of 3 finds one waiting and is refused at once, behind the reply
+        // before it on its connection.
+        assert_eq!(
+            received(&server(Some(1))),
+            [vec![221, 221, 261], vec![211, 231]]
+        );
+    }
+
+    #[test]
+    fn a_request_that_arrives_finds_those_held_before_it_started() {
+        // A freeze until 1000. On connection 5 one waits for its end, on 9 one arrives right then.
+        let freeze: Freeze = "at=0,for=1us".parse().unwrap();
+        let server = Server {
+            leg_ns: 100,
+            freezes: Freezes::new(Stamp::ZERO, &[freeze]),
+            line: Some(LineRule {
+                servers: 1,
+                limit: None,
+            }),
+            ..Server::default()
+        };
+        let request = |intended_ns| Arrival {
+            intended_ns,
+            connection: 0,
+            drawn_ns: 0,
+            service_ns: 10,
+            is_data: true,
+        };
+        let threads = [
+            (
+                Pool {
+                    connections: vec![5],
+                    ..pool(1, 4)
+                },
+                vec![request(0)],
+            ),
+            (
+                Pool {
+                    connections: vec![9],
+                    ..pool(1, 4)
+                },
+                vec![request(200), request(900)],
+            ),
+        ];
+        let served = simulate(&server, &threads);
+        let received: Vec<u64> = served
+            .iter()
+            .flatten()
+            .map(|served| served.received_ns)
+            .collect();
+        assert_eq!(received, [1_130, 1_110, 1_120]);
     }
 }

@@ -4,8 +4,9 @@
 //! start = the end of the freeze it falls into, if any, of
 //!           RESP:      read
 //!           Aerospike: the later of read and the end of the write of the reply before
+//! wanted = what was drawn, changed by the shapes as of start
 //! due   = the end of the freeze it falls into, if any, of
-//!           the later of start + wanted and the due moment before it on the connection
+//!           the later of start + what it waits and takes in the queue + wanted and the due moment before it on the connection
 //! ```
 //!
 //! The lab checks every pair of rows against it, and the order of the stamps against causality:
@@ -14,13 +15,16 @@
 use std::collections::BTreeMap;
 
 use kvlab_bench_client::record::STAMP_TOLERANCE_NS;
-use kvlab_mock_server::exchange::Protocol;
+use kvlab_mock_server::exchange::{Class, Protocol};
 use kvlab_mock_server::latency::Freeze;
+use kvlab_mock_server::stamp::FaultKind;
 use kvlab_timing::Stamp;
 
 use super::Pair;
 use super::cuts::Cuts;
 use super::join::Key;
+use super::line::{Line, LineRule};
+use super::shapes::Shapes;
 
 /// The freezes of a server as moments of the clock.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -146,6 +150,10 @@ pub enum Fault {
     Start,
     /// Due at another moment than the rule gives.
     Due,
+    /// Delayed by more or less than the change over time makes of what was drawn.
+    Shape,
+    /// Waited in the queue for longer or shorter than the rule gives, or refused without reason.
+    Queue,
     /// Answered after the cut of its connection, or cut without one.
     Cut,
     /// Rows of one connection with different numbers, or of different ones with the same.
@@ -175,6 +183,8 @@ impl Fault {
             Self::ReadBeforeSent => "read by the server before it was sent",
             Self::Start => "started at another moment than the rule gives",
             Self::Due => "due at another moment than the rule gives",
+            Self::Shape => "its delay did not change over time as the rule gives",
+            Self::Queue => "did not pass the queue as the rule gives",
             Self::Cut => "answered after its connection was cut, or cut without a reason",
             Self::Connection => "number of its connection is not its connection's alone",
             Self::WrittenEarly => "written before it was due",
@@ -192,6 +202,10 @@ impl Fault {
 pub struct Rule {
     /// The server's freezes.
     pub freezes: Freezes,
+    /// How it was to change delays over time.
+    pub shapes: Shapes,
+    /// Its queue.
+    pub line: Option<LineRule>,
     /// The moments at which it was to end connections.
     pub cuts: Cuts,
     /// Whether the load was an open loop.
@@ -234,7 +248,44 @@ pub fn faults(pairs: &[Pair], rule: &Rule) -> Vec<(Key, Fault)> {
         last_due = last_due.max(pair.server.due.as_nanos());
         before = Some(pair);
     }
+    check_line(pairs, rule, &mut |key| found.push((key, Fault::Queue)));
     found
+}
+
+/// Sends the requests through a station of the lab's own, in the order in which they came to that of
+/// the server. Each has to be there, and to wait as long as it did.
+fn check_line(pairs: &[Pair], rule: &Rule, report: &mut impl FnMut(Key)) {
+    let passes = |pair: &&Pair| {
+        let server = &pair.server;
+        rule.line.is_some() && server.started && server.class != Class::Admin
+    };
+    let (mut passing, outside): (Vec<&Pair>, Vec<&Pair>) = pairs.iter().partition(passes);
+    for pair in outside {
+        let server = &pair.server;
+        let asked = (server.queue_place, server.wait_ns, server.service_ns);
+        if asked != (None, 0, 0) || server.fault == FaultKind::Refused {
+            report(pair.key());
+        }
+    }
+    passing.sort_by_key(|pair| pair.server.queue_place);
+    let mut line = rule.line.map(Line::new);
+    for (place, pair) in (0_u64..).zip(passing) {
+        let server = &pair.server;
+        let start = server.start.as_nanos();
+        let begin = line
+            .as_mut()
+            .and_then(|line| line.pass(start, server.service_ns));
+        let holds = match begin {
+            Some(begin) => server.fault != FaultKind::Refused && server.wait_ns == begin - start,
+            None => {
+                let asked = (server.wait_ns, server.service_ns, server.wanted_ns);
+                server.fault == FaultKind::Refused && asked == (0, 0, 0)
+            }
+        };
+        if !holds || server.queue_place != Some(place) {
+            report(pair.key());
+        }
+    }
 }
 
 fn check_client(pair: &Pair, rule: &Rule, report: &mut impl FnMut(Fault)) {
@@ -242,8 +293,9 @@ fn check_client(pair: &Pair, rule: &Rule, report: &mut impl FnMut(Fault)) {
     if client.intended > client.sent {
         report(Fault::SentEarly);
     }
-    let is_load = pair.is_measured();
-    if is_load && !rule.open && client.intended != client.sent {
+    // A further attempt of an operation keeps the moment of the first.
+    let is_first = pair.is_measured() && client.attempt == 0;
+    if is_first && !rule.open && client.intended != client.sent {
         report(Fault::NotClosed);
     }
 }
@@ -257,6 +309,14 @@ fn check_server(
 ) {
     let server = &pair.server;
     let leave = |moment| rule.freezes.leave(server.connection, moment);
+    let wanted = match server.class {
+        Class::Admin => server.drawn_ns,
+        _ if server.fault == FaultKind::Refused || !server.started => 0,
+        _ => rule.shapes.wanted(server.drawn_ns, server.start.as_nanos()),
+    };
+    if server.wanted_ns != wanted {
+        report(Fault::Shape);
+    }
     if server.started {
         check_moments(pair, before, last_due, leave, report);
     }
@@ -284,7 +344,8 @@ fn check_moments(
     if start != leave(earliest.as_nanos()) {
         report(Fault::Start);
     }
-    let due = start.saturating_add(server.wanted_ns).max(last_due);
+    let ready = start + server.wait_ns + server.service_ns + server.wanted_ns;
+    let due = ready.max(last_due);
     if server.due.as_nanos() != leave(due) {
         report(Fault::Due);
     }
@@ -406,7 +467,7 @@ mod tests {
 
     #[test]
     fn every_broken_rule_is_found() {
-        let biases: [Bias; 13] = [
+        let biases: [Bias; 16] = [
             // A clock that is started late, after the server has read.
             (
                 |pair| pair.client.sent = pair.client.sent.add_nanos(11),
@@ -439,6 +500,9 @@ mod tests {
                 Fault::Start,
             ),
             (|pair| pair.server.wanted_ns -= 1, Fault::Due),
+            (|pair| pair.server.drawn_ns -= 1, Fault::Shape),
+            (|pair| pair.server.wait_ns += 1, Fault::Queue),
+            (|pair| pair.server.queue_place = Some(0), Fault::Queue),
             (|pair| pair.server.connection += 1, Fault::Connection),
             (
                 |pair| pair.server.written = pair.server.due.sub_nanos(1),
@@ -469,14 +533,16 @@ mod tests {
             faults(&[late.clone()], &closed),
             [(late.key(), Fault::NotClosed)]
         );
-        assert_eq!(faults(&[late], &open()), []);
+        assert_eq!(faults(&[late.clone()], &open()), []);
+        late.client.attempt = 1;
+        assert_eq!(faults(&[late], &closed), []);
     }
 
     #[test]
     fn a_reply_waits_for_the_one_before_on_its_connection_alone() {
         // Read 100 ns after the one before, wanted shorter: due with it.
         let mut second = pair(7, 1, 10_100);
-        second.server.wanted_ns = 500;
+        (second.server.drawn_ns, second.server.wanted_ns) = (500, 500);
         second.server.due = Stamp::from_nanos(11_010);
         second.server.written = second.server.due;
         let first = pair(7, 0, 10_000);

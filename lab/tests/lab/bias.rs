@@ -33,6 +33,17 @@ pub(crate) fn clock_stopped_late(mut result: RunResult, ns: u64) -> RunResult {
     recorded_from_rows(result)
 }
 
+/// The clock runs too fast by this many percent.
+pub(crate) fn clock_runs_fast(mut result: RunResult, percent: u64) -> RunResult {
+    for row in measured(&mut result) {
+        let sent = row.sent;
+        row.received = row
+            .received
+            .map(|at| at.add_nanos(at.saturating_since(sent) * percent / 100));
+    }
+    recorded_from_rows(result)
+}
+
 /// Of each thousand requests, one is not recorded.
 pub(crate) fn one_sample_dropped_in_a_thousand(result: RunResult) -> RunResult {
     recorded(result, |samples| {

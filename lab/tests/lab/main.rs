@@ -6,12 +6,16 @@
 )]
 
 mod bias;
+mod certified;
 mod command_line;
 mod compare_and_merge;
 mod explore;
+mod find_rate;
+mod grade;
 mod planted;
 mod real_runs;
 mod scenario_files;
+mod schemas;
 mod scores;
 mod support;
 mod sweeps;

@@ -15,6 +15,7 @@ fn everything_in_a_file_arrives_in_the_settings() {
         freeze = "every=2s,for=150ms,first=1s"
         workers = 2
         seed = 9
+        redis-version = "6.2.14"
         spin = false
         [network]
         delay = "10us"
@@ -46,6 +47,7 @@ fn everything_in_a_file_arrives_in_the_settings() {
     let config = &scenario.server.config;
     assert_eq!(scenario.name, "all of it");
     assert_eq!((config.workers, config.seed, config.spin), (2, 9, false));
+    assert_eq!(config.redis.version.to_string(), "6.2.14");
     assert_eq!(config.latency.rules().len(), 2);
     assert_eq!(config.freezes[0].when.first_ns, 1_000_000_000);
     assert_eq!(scenario.network_ns, 10_000);
@@ -104,7 +106,7 @@ fn a_seed_from_outside_replaces_all_seeds() {
 }
 
 /// A wrong file, and what its message has to name.
-const WRONG: [(&str, &[&str]); 22] = [
+const WRONG: [(&str, &[&str]); 23] = [
     ("", &["client"]),
     ("client = []\n", &["line 1", "client", "at least one"]),
     ("client = 5\n", &["line 1", "client"]),
@@ -139,6 +141,10 @@ const WRONG: [(&str, &[&str]); 22] = [
     (
         "[server]\nfreeze = 'every=1s'\n[[client]]\ntarget = 'redis'\n",
         &["line 2", "freeze", "for"],
+    ),
+    (
+        "[server]\nredis-version = '7'\n[[client]]\ntarget = 'redis'\n",
+        &["line 2", "redis-version", "three numbers"],
     ),
     (
         "[server]\nworkers = 0\n[[client]]\ntarget = 'redis'\n",

@@ -166,6 +166,24 @@ fn a_rate_in_percent_is_a_share_of_the_capacity() {
     }
 }
 
+#[test]
+fn a_queue_bounds_the_capacity_by_what_its_servers_get_done() {
+    let rate = |queue: &str, connections: u32| {
+        let scenario = scenario(&format!(
+            "[server]\nlatency = 'constant(1ms)'\nqueue = '{queue}'\n\
+             [[client]]\ntarget = 'redis'\nrate = '50%'\nconnections = {connections}\n"
+        ));
+        match scenario.parts[0].settings.load {
+            Load::Open { rate, .. } => rate.as_f64(),
+            Load::Closed => panic!("an open loop"),
+        }
+    };
+    // Two servers that take 500 us each: 4000 a second. A request holds its slot for 1 ms + 500 us +
+    // 2 x 25 us.
+    assert_eq!(rate("servers=2,service=constant(500us)", 100), 2_000.0);
+    assert_eq!(rate("servers=2,service=constant(500us)", 1), 322.581);
+}
+
 /// A wrong sweep, and what its message has to name.
 const WRONG: [(&str, &[&str]); 17] = [
     ("sweep = 1", &["line 1", "sweep"]),

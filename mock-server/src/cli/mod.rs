@@ -10,6 +10,7 @@
 mod options;
 mod port;
 mod ports_file;
+mod rows_file;
 mod settings;
 mod statistics;
 mod stop;
@@ -29,6 +30,7 @@ pub use settings::{OrNone, Settings};
 pub use statistics::Statistics;
 
 use self::ports_file::PortsFile;
+use self::rows_file::RowsFile;
 use self::stop::StopSignals;
 use crate::server::{MockServer, StartError};
 use crate::shared::Addresses;
@@ -88,8 +90,9 @@ pub fn serve(args: ServeArgs, stdout: &mut dyn Write) -> Result<()> {
 
 fn serve_and_print(args: ServeArgs, stdout: &mut dyn Write) -> Result<()> {
     let print_config = args.print_config;
+    let rows_path = args.rows.clone();
     let settings = args.settings()?;
-    let config = settings.resolve()?;
+    let mut config = settings.resolve()?;
     if print_config {
         write!(
             stdout,
@@ -105,6 +108,8 @@ fn serve_and_print(args: ServeArgs, stdout: &mut dyn Write) -> Result<()> {
         .as_deref()
         .map(PortsFile::new)
         .transpose()?;
+    let rows_file = rows_path.as_deref().map(RowsFile::create).transpose()?;
+    config.record_rows = rows_file.is_some();
     take_all_files();
     let server = MockServer::start(config).map_err(explain)?;
     let addresses = server.addresses();
@@ -117,6 +122,9 @@ fn serve_and_print(args: ServeArgs, stdout: &mut dyn Write) -> Result<()> {
     stdout.flush()?;
     stop.wait();
     let truth = server.stop();
+    if let Some(file) = rows_file {
+        file.write(&truth.rows)?;
+    }
     if settings.stats {
         write!(stdout, "{}", Statistics(&truth.stats))?;
         stdout.flush()?;

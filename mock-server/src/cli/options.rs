@@ -8,9 +8,9 @@ use anyhow::{Context, Result};
 use super::port::Port;
 use super::settings::{OrNone, Settings};
 use crate::config::RedisVersion;
-use crate::latency::{Cut, Freeze, Rule};
+use crate::latency::{Cut, Freeze, Queue, Rule, Shape};
 
-/// The options of `serve`. Each but `--config` and `--print-config` is also a key of the
+/// The options of `serve`. Each but `--rows`, `--config` and `--print-config` is also a key of the
 /// configuration file.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct ServeArgs {
@@ -38,6 +38,15 @@ pub struct ServeArgs {
     /// 'get=lognormal(p50=300us,p99=2ms)'
     #[arg(long, value_name = "RULE", help_heading = "Timing")]
     pub latency: Vec<Rule>,
+
+    /// Changes delays over time, may be repeated: step(at=5s,factor=3),
+    /// ramp(at=5s,over=10s,factor=4), spike(at=5s,for=200ms[,every=2s],add=20ms), or none
+    #[arg(long, value_name = "SHAPE", help_heading = "Timing")]
+    pub shape: Vec<OrNone<Shape>>,
+
+    /// Reads and writes pass a queue: servers=4,service=exponential(mean=1ms)[,limit=N], or none
+    #[arg(long, value_name = "QUEUE", help_heading = "Timing")]
+    pub queue: Option<OrNone<Queue>>,
 
     /// Freezes the server, may be repeated: every=2s,for=150ms[,first=1s], at=3s,for=1s, or none;
     /// with ,connection=N that connection alone
@@ -85,6 +94,10 @@ pub struct ServeArgs {
     #[arg(long, help_heading = "Output")]
     pub stats: bool,
 
+    /// Keeps a row for each request and writes them to this CSV file at the end
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub rows: Option<PathBuf>,
+
     /// Reads settings from this TOML file; options beat it
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub config: Option<PathBuf>,
@@ -114,6 +127,8 @@ impl ServeArgs {
             port: self.port,
             ports_file: self.ports_file,
             latency: (!self.latency.is_empty()).then_some(self.latency),
+            shape: (!self.shape.is_empty()).then_some(self.shape),
+            queue: self.queue,
             freeze: (!self.freeze.is_empty()).then_some(self.freeze),
             cut: (!self.cut.is_empty()).then_some(self.cut),
             spin: self.no_spin.then_some(false),

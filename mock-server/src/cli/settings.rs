@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use super::port::Port;
 use crate::config::{RedisVersion, ServerConfig};
-use crate::latency::{Cut, Freeze, LatencyRules, Rule};
+use crate::latency::{Cut, Freeze, LatencyRules, Queue, Rule, Shape};
 use crate::server::StartError;
 
 /// Settings of a server as given; what is `None` was not given. Lists that are given replace those
@@ -39,6 +39,12 @@ pub struct Settings {
     /// Latency rules.
     #[serde(with = "as_text::list")]
     pub latency: Option<Vec<Rule>>,
+    /// The changes of delays over time.
+    #[serde(with = "as_text::list")]
+    pub shape: Option<Vec<OrNone<Shape>>>,
+    /// The queue.
+    #[serde(with = "as_text::one")]
+    pub queue: Option<OrNone<Queue>>,
     /// The freezes.
     #[serde(with = "as_text::list")]
     pub freeze: Option<Vec<OrNone<Freeze>>>,
@@ -92,6 +98,8 @@ impl Settings {
             port: self.port.or(other.port),
             ports_file: self.ports_file.or(other.ports_file),
             latency: self.latency.or(other.latency),
+            shape: self.shape.or(other.shape),
+            queue: self.queue.or(other.queue),
             freeze: self.freeze.or(other.freeze),
             cut: self.cut.or(other.cut),
             spin: self.spin.or(other.spin),
@@ -125,6 +133,8 @@ impl Settings {
                 .number(),
             shared_port,
             latency: LatencyRules::new(self.latency.clone().unwrap_or_default())?,
+            shapes: values(&self.shape),
+            queue: self.queue.clone().and_then(|setting| setting.0),
             freezes: values(&self.freeze),
             cuts: values(&self.cut),
             ..ServerConfig::default()
@@ -152,6 +162,8 @@ impl Settings {
             port: Some(config.shared_port.into()),
             ports_file: given.ports_file.clone(),
             latency: Some(config.latency.rules().to_vec()),
+            shape: settings(&config.shapes),
+            queue: Some(OrNone(config.queue.clone())),
             freeze: settings(&config.freezes),
             cut: settings(&config.cuts),
             spin: Some(config.spin),
@@ -295,6 +307,8 @@ aerospike-port = "off"
 port = 4000
 ports-file = "/tmp/ports"
 latency = ["constant(1ms)", "redis.get@user:*=lognormal(p50=300us,p99=2ms)"]
+shape = ["step(at=5s,factor=3)", "spike(at=5s,for=200ms,every=2s,add=20ms)"]
+queue = "servers=4,service=exponential(mean=1ms),limit=100"
 freeze = ["every=2s,for=150ms,first=1s", "at=3s,for=1s,connection=2"]
 cut = ["every=10s", "at=3s,connection=2,how=reset"]
 spin = false
@@ -338,6 +352,8 @@ redis-port = 6379
 aerospike-port = 3000
 port = "off"
 latency = []
+shape = []
+queue = "none"
 freeze = []
 cut = []
 spin = true
@@ -361,6 +377,7 @@ stats = false
             ("latency", "constant(1ms)"),
             ("freeze", "every=2s,for=150ms"),
             ("cut", "every=2s"),
+            ("shape", "step(at=5s,factor=3)"),
         ] {
             let one = Settings::from_toml(&format!("{key} = \"{text}\"")).unwrap();
             let list = Settings::from_toml(&format!("{key} = [\"{text}\"]")).unwrap();
@@ -371,7 +388,7 @@ stats = false
     #[test]
     fn what_is_given_first_beats_what_comes_after() {
         let options = Settings::from_toml(
-            "seed = 1\nlatency = [\"none\"]\nfreeze = \"none\"\ncut = \"none\"",
+            "seed = 1\nlatency = [\"none\"]\nfreeze = \"none\"\ncut = \"none\"\nqueue = \"none\"",
         );
         let merged = options.unwrap().or(Settings::from_toml(FULL).unwrap());
         assert_eq!(merged.seed, Some(1));
@@ -380,6 +397,7 @@ stats = false
         let config = merged.resolve().unwrap();
         assert!(config.latency.is_none());
         assert_eq!((config.freezes, config.cuts), (Vec::new(), Vec::new()));
+        assert_eq!(config.queue, None);
     }
 
     #[test]

@@ -23,7 +23,11 @@ impl fmt::Display for Statistics<'_> {
             ("sojourn", &stats.sojourn),
             ("injection error", &stats.injection_error),
             ("order delay", &stats.order_delay),
+            ("queue", &stats.queue),
         ] {
+            if name == "queue" && histogram.is_empty() {
+                continue;
+            }
             write!(f, "{name:<16}")?;
             row(f, histogram)?;
         }
@@ -36,6 +40,7 @@ impl fmt::Display for Statistics<'_> {
             )?;
         }
         for (name, count) in [
+            ("requests refused", stats.refused),
             ("connections accepted", stats.accepted),
             ("connections cut", stats.closed),
             ("connections reset", stats.reset),
@@ -102,6 +107,8 @@ mod tests {
             let times = Times {
                 read,
                 wanted_ns: 1_000_000,
+                queue_ns: 0,
+                in_queue: false,
                 due,
                 written: due.add_nanos(late_ns),
             };
@@ -144,6 +151,7 @@ mod tests {
             counters,
             [
                 words("calls redis get 100"),
+                words("requests refused 0"),
                 words("connections accepted 2"),
                 words("connections cut 0"),
                 words("connections reset 0"),

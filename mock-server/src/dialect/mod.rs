@@ -170,7 +170,7 @@ impl Dialect {
         }
     }
 
-    /// The request decoded or recalled last, as rules see it.
+    /// The request executed or foreseen last, as rules see it.
     #[must_use]
     pub fn describe<'a>(&'a self, frame: &'a [u8]) -> Exchange<'a> {
         match self {
@@ -201,6 +201,24 @@ impl Dialect {
             Self::Undecided => Flow::Done,
             Self::Redis(redis) => redis.execute(frame, context, out),
             Self::Aerospike(aerospike) => aerospike.execute(frame, context, out),
+        }
+    }
+
+    /// The request decoded or recalled last as rules see it, before it is executed.
+    pub fn foresee<'a>(&'a mut self, frame: &'a [u8]) -> Exchange<'a> {
+        if let Self::Aerospike(aerospike) = self {
+            aerospike.look_at(frame);
+        }
+        self.describe(frame)
+    }
+
+    /// Answers the request foreseen last, which is not executed, that the server has too
+    /// much to do.
+    pub fn refuse_overloaded(&mut self, out: &mut BytesMut) {
+        match self {
+            Self::Undecided => {}
+            Self::Redis(redis) => redis.refuse_overloaded(out),
+            Self::Aerospike(aerospike) => aerospike.refuse_overloaded(out),
         }
     }
 

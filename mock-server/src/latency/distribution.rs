@@ -6,7 +6,7 @@ use std::time::Duration;
 use kvlab_timing::duration::Human;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use super::law::{Exponential, Lognormal, Mixture, Normal, Pareto, Uniform};
+use super::law::{Empirical, Exponential, Lognormal, Mixture, Normal, Pareto, Replay, Uniform};
 use crate::stamp::LONGEST_NS;
 
 /// A law that delays follow. It prints in the form that [`FromStr`](std::str::FromStr) reads:
@@ -46,6 +46,10 @@ pub enum Distribution {
     Pareto(Pareto),
     /// One of several laws, drawn by share.
     Mixture(Mixture),
+    /// As it was measured somewhere.
+    Empirical(Empirical),
+    /// A recorded list, one after the other.
+    Replay(Replay),
 }
 
 impl Distribution {
@@ -70,6 +74,8 @@ impl Distribution {
             Self::Exponential(law) => whole(law.sample_ns(rng)),
             Self::Pareto(law) => whole(law.sample_ns(rng)),
             Self::Mixture(law) => law.sample(rng),
+            Self::Empirical(law) => law.sample(rng),
+            Self::Replay(law) => law.sample(),
         }
     }
 
@@ -85,6 +91,8 @@ impl Distribution {
             Self::Exponential(law) => law.mean_ns(LIMIT_NS),
             Self::Pareto(law) => law.mean_ns(LIMIT_NS),
             Self::Mixture(law) => law.mean_ns(),
+            Self::Empirical(law) => law.mean_ns(),
+            Self::Replay(law) => law.mean_ns(),
         }
     }
 
@@ -102,6 +110,8 @@ impl Distribution {
             Self::Exponential(law) => law.quantile_ns(q),
             Self::Pareto(law) => law.quantile_ns(q),
             Self::Mixture(law) => law.quantile_ns(q),
+            Self::Empirical(law) => law.quantile_ns(q),
+            Self::Replay(law) => law.quantile_ns(q),
         };
         ns.min(LIMIT_NS)
     }
@@ -121,6 +131,18 @@ impl Distribution {
             Self::Exponential(law) => law.cdf(ns),
             Self::Pareto(law) => law.cdf(ns),
             Self::Mixture(law) => law.cdf(ns),
+            Self::Empirical(law) => law.cdf(ns),
+            Self::Replay(law) => law.cdf(ns),
+        }
+    }
+
+    /// The same law for a server that starts now: a list begins with its first delay.
+    #[must_use]
+    pub fn restarted(&self) -> Self {
+        match self {
+            Self::Replay(law) => Self::Replay(law.restarted()),
+            Self::Mixture(law) => Self::Mixture(law.restarted()),
+            other => other.clone(),
         }
     }
 
@@ -144,6 +166,8 @@ impl fmt::Display for Distribution {
             Self::Exponential(law) => law.fmt(f),
             Self::Pareto(law) => law.fmt(f),
             Self::Mixture(law) => law.fmt(f),
+            Self::Empirical(law) => law.fmt(f),
+            Self::Replay(law) => law.fmt(f),
         }
     }
 }
@@ -158,7 +182,7 @@ fn step(constant: f64, ns: f64) -> f64 {
     clippy::cast_possible_truncation,
     reason = "rounded and clamped to 0..=LONGEST_NS, which is below 2^53"
 )]
-fn whole(ns: f64) -> u64 {
+pub(super) fn whole(ns: f64) -> u64 {
     ns.clamp(0.0, LIMIT_NS).round() as u64
 }
 

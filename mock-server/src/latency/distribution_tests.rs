@@ -23,7 +23,7 @@ fn assert_close(found: f64, expected: f64, relative: f64, what: &str) {
 }
 
 /// One of each, with its usual and with its odd parameters.
-const LAWS: [&str; 16] = [
+const LAWS: [&str; 21] = [
     "constant(1ms)",
     "uniform(1ms,3ms)",
     "uniform(0,1h)",
@@ -40,6 +40,23 @@ const LAWS: [&str; 16] = [
     "pareto(min=1s,shape=0.5)",
     "mixture(99.3%:constant(1ms),0.7%:constant(50ms))",
     "mixture(60%:uniform(1ms,2ms),30%:exponential(mean=5ms),10%:constant(3ms))",
+    "empirical(0%:1ms,50%:2ms,100%:20ms)",
+    "empirical(0%:0,10%:1ms,90%:1ms,99%:1ms,100%:200ms)",
+    concat!(
+        "empirical(file=",
+        env!("CARGO_MANIFEST_DIR"),
+        "/tests/data/quantiles.csv)"
+    ),
+    concat!(
+        "empirical(file=",
+        env!("CARGO_MANIFEST_DIR"),
+        "/tests/data/two-intervals.hlog,unit=us)"
+    ),
+    concat!(
+        "replay(file=",
+        env!("CARGO_MANIFEST_DIR"),
+        "/tests/data/delays.txt)"
+    ),
 ];
 
 /// Kolmogorov and Smirnov: with 40,000 draws, a distance above 1.95 / sqrt(n) comes once in a
@@ -133,6 +150,8 @@ fn known_quantiles_and_means_are_met() {
             2.5 * MS,
         ),
         ("mixture(50%:none,50%:constant(1ms))", 0.5, 0.0),
+        ("empirical(0%:1ms,50%:2ms,100%:20ms)", 0.25, 1.5 * MS),
+        ("empirical(0%:1ms,50%:2ms,100%:20ms)", 0.75, 11.0 * MS),
     ] {
         assert_close(law(text).quantile_ns(q), ns, 1e-12, text);
     }

@@ -133,6 +133,17 @@ impl LatencyRules {
         Ok(Self { rules, plan })
     }
 
+    /// The same rules for a server that starts now: recorded lists begin with their first delay.
+    #[must_use]
+    pub fn restarted(&self) -> Self {
+        let restart = |rule: &Rule| Rule {
+            selector: rule.selector.clone(),
+            law: rule.law.restarted(),
+        };
+        // As many rules as before, so not too many.
+        Self::new(self.rules.iter().map(restart).collect()).unwrap_or_default()
+    }
+
     /// The same delay for all reads and writes, in nanoseconds.
     #[must_use]
     pub fn constant(delay_ns: u64) -> Self {

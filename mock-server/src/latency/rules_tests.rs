@@ -190,7 +190,7 @@ fn faulty_selectors_are_refused_with_the_place() {
         (
             "get=constnat(1ms)",
             "unknown law 'constnat', expected none, constant, uniform, normal, \
-          lognormal, exponential, pareto or mixture, at character 5 of 'get=constnat(1ms)'",
+          lognormal, exponential, pareto, replay, mixture or empirical, at character 5 of 'get=constnat(1ms)'",
         ),
         (
             "get=constant(1ms",

@@ -3,6 +3,8 @@
 //! ```text
 //! law      = "none" | name "(" argument { "," argument } ")"
 //! argument = [ parameter "=" ] value          without its name: the parameter at this place
+//! measured = "empirical" "(" share "%:" time { "," share "%:" time } ")"
+//!          | "empirical" "(" "file=" path [ ",unit=" unit ] [ ",tag=" tag ] ")"
 //! mixture  = "mixture" "(" share "%:" law { "," share "%:" law } ")"
 //! ```
 //!
@@ -17,7 +19,9 @@ use std::time::Duration;
 use kvlab_timing::duration::{self, DurationError};
 
 use super::Distribution;
-use super::law::{Exponential, LawError, Lognormal, Mixture, Normal, Pareto, Uniform};
+use super::law::{
+    Empirical, Exponential, LawError, Lognormal, Mixture, Normal, Pareto, Replay, Uniform, Unit,
+};
 
 /// Why a text is not a law, a rule or a freeze, and where it goes wrong.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -128,6 +132,35 @@ pub enum Problem {
     /// Something that is to happen once and again and again.
     #[error("'at' is for something that happens once; expected it without 'every' and 'first'")]
     AtAndEvery,
+    /// A shape that says too little or too much.
+    #[error("expected factor or add, and one of them alone")]
+    FactorOrAdd,
+    /// A factor out of its bounds.
+    #[error("a factor of '{found}'; expected a number from 0 to 1000 with at most six places")]
+    Factor {
+        /// The value.
+        found: String,
+    },
+    /// Too much to add.
+    #[error("expected at most 1h to add")]
+    LongAdd,
+    /// Times of a shape that are too long.
+    #[error("expected times of at most 1000h")]
+    LongCourse,
+    /// A spike that never ends.
+    #[error("a spike of {length} every {every}; expected 'for' to be below 'every'")]
+    EndlessSpike {
+        /// How long it lasts.
+        length: String,
+        /// How often it comes.
+        every: String,
+    },
+    /// Too few or too many servers of a queue.
+    #[error("{found} servers; expected 1 to {}", super::Queue::MAX_SERVERS)]
+    Servers {
+        /// How many.
+        found: String,
+    },
     /// A freeze that never ends.
     #[error("a freeze of {length} every {every}; expected 'for' to be above 0 and below 'every'")]
     EndlessFreeze {
@@ -210,6 +243,7 @@ impl<'a> Reader<'a> {
             "" => Err(self.unexpected("a law")),
             "none" => Ok(Distribution::None),
             "mixture" => self.mixture(at),
+            "empirical" => self.empirical(at),
             _ => {
                 let Some((_, parameters)) = PARAMETERS.iter().find(|(law, _)| *law == name) else {
                     let name = name.to_owned();
@@ -252,6 +286,52 @@ impl<'a> Reader<'a> {
         Mixture::new(parts)
             .map(Distribution::Mixture)
             .map_err(|error| self.error(at, error))
+    }
+
+    /// `empirical(file=...)`, or `empirical(share%:time, ...)`.
+    fn empirical(&mut self, at: usize) -> Result<Distribution, ParseError> {
+        let arguments = self.arguments()?;
+        let law = if arguments.iter().any(|argument| argument.name.is_some()) {
+            let values = Values::sort(self.text, at, arguments, &["file", "unit", "tag"])?;
+            let unit = match values.find("unit") {
+                None => None,
+                Some((name, place)) => match Unit::named(name) {
+                    Some(unit) => Some(unit),
+                    None => {
+                        let problem = Problem::Unexpected {
+                            expected: "ns, us, ms or s",
+                            found: format!("'{name}'"),
+                        };
+                        return Err(self.error(place, problem));
+                    }
+                },
+            };
+            let (path, _) = values.text("file")?;
+            Empirical::from_file(path, unit, values.find("tag").map(|(tag, _)| tag))
+        } else {
+            let points: Vec<(f64, Duration)> = arguments
+                .iter()
+                .map(|argument| self.point(argument))
+                .collect::<Result<_, _>>()?;
+            Empirical::from_quantiles(&points)
+        };
+        law.map(Distribution::Empirical)
+            .map_err(|error| self.error(at, error))
+    }
+
+    /// `50%:2ms`.
+    fn point(&self, argument: &Argument<'_>) -> Result<(f64, Duration), ParseError> {
+        let Some((share, time)) = argument.value.split_once("%:") else {
+            let problem = Problem::Unexpected {
+                expected: "a quantile, as in 50%:2ms",
+                found: format!("'{}'", argument.value),
+            };
+            return Err(self.error(argument.at, problem));
+        };
+        let share = number(self.text, share.trim(), argument.value_at)?;
+        let time_at = argument.value_at + argument.value.len() - time.len();
+        let time = duration::parse(time.trim()).map_err(|error| self.error(time_at, error))?;
+        Ok((share / 100.0, time))
     }
 
     fn arguments(&mut self) -> Result<Vec<Argument<'a>>, ParseError> {
@@ -299,11 +379,20 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Splits `inside`, which begins at byte `at` of the whole text, at its commas.
+/// Splits `inside`, which begins at byte `at` of the whole text, at its commas outside of parentheses.
 pub(super) fn arguments_of(inside: &str, at: usize) -> Vec<Argument<'_>> {
     let mut arguments = Vec::new();
     let mut piece_at = at;
-    for piece in inside.split(',') {
+    let mut depth = 0_usize;
+    let pieces = inside.split(|c| {
+        match c {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        c == ',' && depth == 0
+    });
+    for piece in pieces {
         let trimmed = |text: &str, at: usize| at + (text.len() - text.trim_start().len());
         let (name, value, value_at) = match piece.split_once('=') {
             Some((name, value)) => (Some(name.trim()), value, piece_at + name.len() + 1),
@@ -412,6 +501,18 @@ impl<'a> Values<'a> {
         count.ok_or_else(wrong).map(Some)
     }
 
+    /// A whole number.
+    pub(super) fn count(&self, name: &'static str) -> Result<u64, ParseError> {
+        self.optional_count(name)?
+            .ok_or_else(|| self.error(Problem::Missing { name }))
+    }
+
+    /// The text of a value and its place.
+    pub(super) fn text(&self, name: &'static str) -> Result<(&'a str, usize), ParseError> {
+        self.find(name)
+            .ok_or_else(|| self.error(Problem::Missing { name }))
+    }
+
     fn optional_number(&self, name: &str) -> Result<Option<f64>, ParseError> {
         let Some((value, at)) = self.find(name) else {
             return Ok(None);
@@ -422,6 +523,11 @@ impl<'a> Values<'a> {
     fn number(&self, name: &'static str) -> Result<f64, ParseError> {
         self.optional_number(name)?
             .ok_or_else(|| self.error(Problem::Missing { name }))
+    }
+
+    /// An error of the value at a place.
+    pub(super) fn error_at(&self, at: usize, problem: impl Into<Problem>) -> ParseError {
+        ParseError::new(self.text, at, problem)
     }
 
     /// An error of the whole, not of one value.
@@ -456,6 +562,7 @@ fn build(name: &str, values: &Values<'_>) -> Result<Distribution, ParseError> {
             Uniform::new(values.time("min")?, values.time("max")?).map(Distribution::Uniform)
         }
         "normal" => Normal::new(values.time("mean")?, values.time("sd")?).map(Distribution::Normal),
+        "replay" => Replay::from_file(values.text("file")?.0).map(Distribution::Replay),
         "exponential" => Exponential::new(values.time("mean")?).map(Distribution::Exponential),
         "pareto" => Pareto::new(
             values.time("min")?,
@@ -483,13 +590,14 @@ fn lognormal(values: &Values<'_>) -> Result<Result<Lognormal, LawError>, ParseEr
 }
 
 /// The laws with parameters and the parameters by place.
-const PARAMETERS: [(&str, &[&str]); 6] = [
+const PARAMETERS: [(&str, &[&str]); 7] = [
     ("constant", &["delay"]),
     ("uniform", &["min", "max"]),
     ("normal", &["mean", "sd"]),
     ("lognormal", &["p50", "p99", "mean", "sigma"]),
     ("exponential", &["mean"]),
     ("pareto", &["min", "shape", "max"]),
+    ("replay", &["file"]),
 ];
 
 const LAWS: LawNames = LawNames;
@@ -503,6 +611,6 @@ impl fmt::Display for LawNames {
         for (name, _) in PARAMETERS {
             write!(f, ", {name}")?;
         }
-        f.write_str(" or mixture")
+        f.write_str(", mixture or empirical")
     }
 }

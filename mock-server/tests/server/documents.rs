@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use kvlab_mock_server::cli::Settings;
-use kvlab_mock_server::latency::{Cut, Freeze, Rule};
+use kvlab_mock_server::latency::{Cut, Freeze, Queue, Rule, Shape};
 
 fn document(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -34,6 +34,16 @@ fn documented_rules_freezes_and_cuts_are_read() {
     assert_eq!(freezes.lines().count(), 5);
     for line in freezes.lines() {
         assert_eq!(line.parse::<Freeze>().unwrap().to_string(), line);
+    }
+    let queues = blocks(&text, "queues").concat();
+    assert_eq!(queues.lines().count(), 2);
+    for line in queues.lines() {
+        assert_eq!(line.parse::<Queue>().unwrap().to_string(), line);
+    }
+    let shapes = blocks(&text, "shapes").concat();
+    assert_eq!(shapes.lines().count(), 6);
+    for line in shapes.lines() {
+        assert_eq!(line.parse::<Shape>().unwrap().to_string(), line);
     }
     let cuts = blocks(&text, "cuts").concat();
     assert_eq!(cuts.lines().count(), 4);

@@ -296,6 +296,35 @@ fn options_that_make_no_sense_are_refused() {
 }
 
 #[test]
+fn rows_of_every_request_are_written_at_the_end() {
+    let file = TempFile::new("rows", "");
+    let args = ["--rows", file.name(), "--latency", "get=constant(2ms)"];
+    let mut server = Server::start(&with_free_ports(&args));
+    let address = server.listening("redis");
+    let mut client = Client::connect(address);
+    assert_eq!(client.ask("PING"), "+PONG");
+    assert_eq!(client.ask("GET nothing"), "$-1");
+    server.signal(Signal::TERM);
+    assert_eq!(server.end().0, Some(0));
+    let text = fs::read_to_string(file.name()).unwrap();
+    let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split(',').collect()).collect();
+    assert_eq!(rows.len(), 3, "{text}");
+    assert_eq!(rows[0].len(), rows[1].len());
+    let number = |row: usize, column: usize| rows[row][column].parse::<u64>().unwrap();
+    for (row, command, wanted_ns) in [(1, "ping", 0), (2, "get", 2_000_000)] {
+        assert_eq!(rows[row][1], "0");
+        assert_eq!(number(row, 2), row as u64 - 1);
+        assert_eq!(rows[row][3], command);
+        assert_eq!((number(row, 5), number(row, 6)), (wanted_ns, wanted_ns));
+        assert!(number(row, 7) >= wanted_ns);
+        assert_eq!(rows[row][8], "true");
+    }
+    let (code, _, stderr) = Server::start(&["--rows", "/nonexistent/rows.csv"]).end();
+    assert_eq!(code, Some(2));
+    assert!(stderr.contains("/nonexistent/rows.csv"), "{stderr}");
+}
+
+#[test]
 fn a_closed_stdout_ends_it_quietly() {
     let mut server = Server::start(&with_free_ports(&["--stats"]));
     server.listening("redis");

@@ -61,6 +61,7 @@ impl<D: Driver> Worker<D> {
                 intended,
                 kind: self.kind,
                 attempt: 0,
+                ready: intended,
                 since: now,
             };
             match place {
@@ -139,7 +140,7 @@ impl<D: Driver> Worker<D> {
             possible: if pending.intended == Stamp::MAX {
                 pending.intended
             } else {
-                pending.intended.max(conn.free_since)
+                pending.ready.max(conn.free_since)
             },
             plan: pending.plan,
             len: conn.out.len() - before,

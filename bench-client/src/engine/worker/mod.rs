@@ -147,6 +147,9 @@ struct Pending {
     intended: Stamp,
     kind: RowKind,
     attempt: u8,
+    /// The earliest moment at which it could be sent if a slot was free: its intended moment, or,
+    /// when a connection gave it back, the moment of that.
+    ready: Stamp,
     since: Stamp,
 }
 

@@ -117,6 +117,7 @@ impl<D: Driver> Worker<D> {
                 intended: flight.intended,
                 kind: flight.kind,
                 attempt: flight.attempt.saturating_add(1),
+                ready: now,
                 since: now,
             };
             self.queue_again(now, pending);
@@ -182,6 +183,7 @@ impl<D: Driver> Worker<D> {
                 intended: flight.intended,
                 kind: flight.kind,
                 attempt: flight.attempt,
+                ready: now,
                 since: now,
             };
             if self.closing || cut_off {

@@ -370,6 +370,9 @@ fn a_retry_keeps_the_intended_moment() {
     );
     assert_eq!(tally.response().max_ns(), 2 * MS);
     assert_eq!(tally.service().max_ns(), MS);
+    // The second attempt was sent 1 ms after that moment, and at once when it could be.
+    assert_eq!(tally.lag.max_ns(), MS);
+    assert_eq!(tally.lateness.max_ns(), 0);
 }
 
 #[test]

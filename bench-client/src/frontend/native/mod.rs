@@ -7,12 +7,14 @@
 
 mod addresses;
 mod data;
+mod find_rate;
 mod load;
 mod measure;
 mod moment;
 mod operations;
 mod output;
 mod quantity;
+mod search;
 mod session;
 mod sinks;
 mod url;
@@ -25,7 +27,8 @@ pub use measure::{KernelStampsArg, MeasureArgs, PollArg};
 pub use moment::Moment;
 pub use operations::{MixArg, OperationArgs, Ratio};
 pub use output::{ErrorLimit, OutputArgs};
-pub use session::run;
+pub use search::SearchArgs;
+pub use session::{Companion, run, run_beside};
 pub use url::{Place, TargetUrl};
 pub use usage::UsageError;
 
@@ -59,6 +62,10 @@ pub struct BenchArgs {
     /// Outputs.
     #[command(flatten)]
     pub output: OutputArgs,
+
+    /// The search for the largest rate.
+    #[command(flatten)]
+    pub search: SearchArgs,
 }
 
 impl BenchArgs {

@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal, Write};
 use kvlab_timing::{Clock, WallClock};
 
 use super::sinks::{Failures, OpenError, Opened, Sinks};
-use super::{Addresses, BenchArgs, moment};
+use super::{Addresses, BenchArgs, find_rate, moment};
 use crate::engine::{Control, RunError, run as run_engine};
 use crate::frontend::{ExitStatus, SignalWatch};
 use crate::host::{self, Host};
@@ -19,27 +19,58 @@ use crate::settings::Settings;
 /// SIGTERM are taken over while it runs: the first ends the load and the summary of what was
 /// measured is printed, the second ends the process.
 pub fn run(args: &BenchArgs, stdout: &mut dyn Write, stderr: &mut dyn Write) -> ExitStatus {
+    run_beside(args, &mut Nobody, stdout, stderr)
+}
+
+/// What is done around a run, by those who know more than the load generator does.
+pub trait Companion {
+    /// The run is about to begin. What has to be said goes to `stderr`.
+    fn before(&mut self, settings: &mut Settings, control: &Control, stderr: &mut dyn Write);
+
+    /// The run is over, and its reports are about to be written.
+    fn after(&mut self, summary: &mut Summary, control: &Control);
+}
+
+/// Does nothing.
+struct Nobody;
+
+impl Companion for Nobody {
+    fn before(&mut self, _: &mut Settings, _: &Control, _: &mut dyn Write) {}
+
+    fn after(&mut self, _: &mut Summary, _: &Control) {}
+}
+
+/// As [`run`], with a companion.
+pub fn run_beside(
+    args: &BenchArgs,
+    companion: &mut dyn Companion,
+    stdout: &mut dyn Write,
+    stderr: &mut dyn Write,
+) -> ExitStatus {
+    if args.search.find_rate {
+        return find_rate::run(args, stdout, stderr);
+    }
     match prepare(args) {
-        Ok(prepared) => prepared.run(args, stdout, stderr),
+        Ok(prepared) => prepared.run(args, companion, stdout, stderr),
         Err(refusal) => refusal.tell(stderr),
     }
 }
 
 /// Why a run did not come about, or has no result.
-struct Refusal {
+pub(super) struct Refusal {
     status: ExitStatus,
     text: String,
 }
 
 impl Refusal {
-    fn new(status: ExitStatus, text: impl ToString) -> Self {
+    pub(super) fn new(status: ExitStatus, text: impl ToString) -> Self {
         Self {
             status,
             text: text.to_string(),
         }
     }
 
-    fn tell(&self, stderr: &mut dyn Write) -> ExitStatus {
+    pub(super) fn tell(&self, stderr: &mut dyn Write) -> ExitStatus {
         // Where stderr is closed nobody wants to know.
         let _ = writeln!(stderr, "error: {}", self.text);
         self.status
@@ -53,18 +84,7 @@ struct Prepared {
 }
 
 fn prepare(args: &BenchArgs) -> Result<Prepared, Refusal> {
-    let usage = |error: &dyn ToString| Refusal::new(ExitStatus::Usage, error.to_string());
     let settings = resolve(args)?;
-    // Each connection is a file; some are open already, and each thread opens a few of its own.
-    let files = u64::from(settings.connections.get())
-        .saturating_add(u64::from(settings.threads.get()) * FILES_PER_THREAD)
-        .saturating_add(FILES_OF_PROCESS);
-    host::make_room_for_files(files).map_err(|limit| {
-        usage(&format_args!(
-            "--connections: {} connections need {files} open files, the limit is {limit} (ulimit -n)",
-            settings.connections
-        ))
-    })?;
     let opened = Opened::create(&args.output).map_err(|error| {
         let status = match error {
             OpenError::Usage(_) => ExitStatus::Usage,
@@ -75,7 +95,9 @@ fn prepare(args: &BenchArgs) -> Result<Prepared, Refusal> {
     Ok(Prepared { settings, opened })
 }
 
-fn resolve(args: &BenchArgs) -> Result<Settings, Refusal> {
+/// The settings of the options, for a host whose addresses are looked up, with room for the files of
+/// all connections.
+pub(super) fn resolve(args: &BenchArgs) -> Result<Settings, Refusal> {
     let usage = |error: &dyn ToString| Refusal::new(ExitStatus::Usage, error.to_string());
     // The options are checked before the name of the host is looked up.
     let nowhere = Addresses::one(([0, 0, 0, 0], args.url.port).into());
@@ -87,12 +109,29 @@ fn resolve(args: &BenchArgs) -> Result<Settings, Refusal> {
             format_args!("cannot find the host {host:?}: {error}"),
         )
     })?;
-    args.settings(&addresses).map_err(|error| usage(&error))
+    let settings = args.settings(&addresses).map_err(|error| usage(&error))?;
+    // Each connection is a file; some are open already, and each thread opens a few of its own.
+    let files = u64::from(settings.connections.get())
+        .saturating_add(u64::from(settings.threads.get()) * FILES_PER_THREAD)
+        .saturating_add(FILES_OF_PROCESS);
+    host::make_room_for_files(files).map_err(|limit| {
+        usage(&format_args!(
+            "--connections: {} connections need {files} open files, the limit is {limit} (ulimit -n)",
+            settings.connections
+        ))
+    })?;
+    Ok(settings)
 }
 
 impl Prepared {
-    fn run(self, args: &BenchArgs, stdout: &mut dyn Write, stderr: &mut dyn Write) -> ExitStatus {
-        let head = Head {
+    fn run(
+        self,
+        args: &BenchArgs,
+        companion: &mut dyn Companion,
+        stdout: &mut dyn Write,
+        stderr: &mut dyn Write,
+    ) -> ExitStatus {
+        let mut head = Head {
             program: concat!("kvlab ", env!("CARGO_PKG_VERSION")).to_owned(),
             target: args.url.to_string(),
             settings: self.settings,
@@ -115,18 +154,20 @@ impl Prepared {
             // Where stderr is closed nobody wants to know.
             let _ = writeln!(stderr, "the load begins at {}", moment::text(unix_ns));
         }
+        companion.before(&mut head.settings, &control, stderr);
         let text_to_stdout = !self.opened.takes_stdout();
         let mut sinks = Sinks::machine(self.opened, &mut *stdout, &head, &control);
         if !args.output.quiet {
             sinks.live(&mut *stderr, io::stderr().is_terminal());
         }
-        let summary = match run_engine(&head.settings, &control, &mut sinks) {
+        let mut summary = match run_engine(&head.settings, &control, &mut sinks) {
             Ok(result) => result.summary,
             Err(error) => {
                 drop(sinks);
                 return refusal(&error).tell(stderr);
             }
         };
+        companion.after(&mut summary, &control);
         let mut failures = sinks.finish(&summary);
         if !failures.reader_gone {
             if text_to_stdout {
@@ -140,7 +181,7 @@ impl Prepared {
 }
 
 /// What an engine without a result means for the shell.
-fn refusal(error: &RunError) -> Refusal {
+pub(super) fn refusal(error: &RunError) -> Refusal {
     let status = match error {
         RunError::Settings(_) => ExitStatus::Usage,
         RunError::NoConnection { .. } | RunError::HandshakeRefused { .. } => {

@@ -174,7 +174,7 @@ pub(super) struct Failures {
 }
 
 impl Failures {
-    fn add(&mut self, name: &str, error: &io::Error) {
+    pub(super) fn add(&mut self, name: &str, error: &io::Error) {
         if is_gone(name, Some(error)) {
             self.reader_gone = true;
         } else if name != "stderr" {

@@ -476,6 +476,12 @@ fn client(summary: &Summary) -> Markup {
             html! { (spread(&tally.read_delay)) },
         ));
     }
+    if !tally.turns.is_empty() {
+        list.push((
+            "from one look at the sockets to the next",
+            html! { (spread(&tally.turns)) },
+        ));
+    }
     let shares: Vec<String> = summary
         .threads
         .iter()

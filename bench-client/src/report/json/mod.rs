@@ -14,6 +14,8 @@ mod interval;
 mod result;
 mod settings;
 
+pub(super) use self::settings::Settings;
+
 use std::fmt;
 use std::io::{self, Write};
 
@@ -64,7 +66,7 @@ impl<W: Write> Report for Json<W> {
             program: &self.head.program,
             host: &self.head.host,
             host_warnings: self.head.host.warnings(&self.head.settings),
-            settings: settings::Settings::of(&self.head),
+            settings: Settings::of(&self.head),
             result: result::RunResult::of(&self.head, summary),
             intervals: &self.intervals,
         };
@@ -87,7 +89,7 @@ struct Document<'a> {
     program: &'a str,
     host: &'a Host,
     host_warnings: Vec<String>,
-    settings: settings::Settings<'a>,
+    settings: Settings<'a>,
     result: result::RunResult,
     intervals: &'a [interval::Interval],
 }

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::record::{ClassTally, ConnectTally, Latency, Notice, Outcomes, Summary};
 use crate::report::number::rate;
 use crate::report::quantile::QUANTILES;
-use crate::report::{Head, all_classes, nanos, notice};
+use crate::report::{Head, all_classes, certificate, nanos, notice};
 
 #[derive(Serialize)]
 pub(super) struct RunResult {
@@ -47,6 +47,8 @@ pub(super) struct RunResult {
     /// Hexadecimal, because it uses all 64 bits.
     sequence_hash: String,
     notices: Vec<Said>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    certificate: Option<certificate::Entry>,
 }
 
 #[derive(Serialize)]
@@ -166,6 +168,7 @@ impl RunResult {
             pushes: tally.pushes,
             sequence_hash: format!("{:016x}", summary.sequence_hash),
             notices: summary.notices.iter().map(Said::of).collect(),
+            certificate: summary.certificate.as_ref().map(certificate::Entry::of),
         }
     }
 }

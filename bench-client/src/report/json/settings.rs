@@ -10,7 +10,7 @@ use crate::settings::{
 };
 
 #[derive(Serialize)]
-pub(super) struct Settings<'a> {
+pub(in crate::report) struct Settings<'a> {
     target: &'a str,
     threads: u32,
     connections: u32,
@@ -53,7 +53,7 @@ struct Values {
 }
 
 impl<'a> Settings<'a> {
-    pub(super) fn of(head: &'a Head) -> Self {
+    pub(in crate::report) fn of(head: &'a Head) -> Self {
         let settings = &head.settings;
         let (rate, arrivals) = match settings.load {
             Load::Closed => (None, None),

@@ -63,6 +63,7 @@ fn name(time: Time, open: bool) -> &'static str {
         Time::Stamps => "truth, by the server's stamps",
         Time::Response => "response time",
         Time::Service => "service time",
+        Time::Network => "to the kernel's receive stamp",
         Time::Sojourn if open => "server, read to write",
         Time::Sojourn => "truth: server, read to write",
     }
@@ -74,6 +75,7 @@ fn look(time: Time, open: bool) -> Look {
         Time::Response => Look::First,
         Time::Service if open => Look::Second,
         Time::Service => Look::First,
+        Time::Network => Look::Fourth,
         Time::Sojourn if open => Look::Third,
         Time::Sojourn => Look::Truth,
     }

@@ -7,13 +7,16 @@ mod part;
 mod tables;
 
 use kvlab_bench_client::report::html::page::{Tone, badge, facts, page};
+use kvlab_bench_client::report::html::units;
 use maud::{Markup, html};
 
-use super::Report;
-use super::text::time;
+use super::{PartReport, Report};
 use crate::noise::Machine;
 use crate::runner::Tier;
 use crate::verdict::Verdict;
+
+/// Clients of a page up to which all are shown in full; of more, those that passed are folded away.
+const MOST_UNFOLDED: usize = 8;
 
 /// The page of several scenarios.
 #[must_use]
@@ -42,7 +45,7 @@ pub fn render(reports: &[Report]) -> String {
                 (overview(reports))
             }
             @for (place, report) in reports.iter().enumerate() {
-                (scenario(report, place, reports.len() > 1))
+                (scenario(report, place, reports))
             }
         }
         footer {
@@ -93,9 +96,12 @@ fn part_id(scenario: usize, part: usize) -> String {
     format!("s{}-c{}", scenario + 1, part + 1)
 }
 
-fn scenario(report: &Report, place: usize, titled: bool) -> Markup {
+fn scenario(report: &Report, place: usize, all: &[Report]) -> Markup {
+    let parts: usize = all.iter().map(|report| report.parts.len()).sum();
+    let folds =
+        |part: &PartReport| parts > MOST_UNFOLDED && part.judgement.verdict == Verdict::Pass;
     html! {
-        @if titled {
+        @if all.len() > 1 {
             div.title {
                 h2 { (report.name) }
                 (verdict(report.verdict))
@@ -106,10 +112,15 @@ fn scenario(report: &Report, place: usize, titled: bool) -> Markup {
         }
         section.panel {
             h3 { "Server" }
-            (server(report))
+            // Where a sweep varies the server, each client names its own.
+            @if report.parts.iter().all(|part| part.server.is_none()) {
+                (server(&report.latency, report.freeze.as_deref(), report.seed, report.tier))
+            } @else {
+                (facts([("clock", clock(report.tier))]))
+            }
         }
         @for (number, part) in report.parts.iter().enumerate() {
-            (part::section(part, report.tier, &part_id(place, number)))
+            (part::section(part, report.tier, &part_id(place, number), folds(part)))
         }
         @if let Some(machine) = &report.machine {
             section.panel {
@@ -120,42 +131,61 @@ fn scenario(report: &Report, place: usize, titled: bool) -> Markup {
     }
 }
 
-fn server(report: &Report) -> Markup {
-    let latency = if report.latency.is_empty() {
+fn server(latency: &[String], freeze: Option<&str>, seed: u64, tier: Tier) -> Markup {
+    let latency = if latency.is_empty() {
         "none".to_owned()
     } else {
-        report.latency.join(", ")
+        latency.join(", ")
     };
     let mut list = vec![("injected latency", html! { code { (latency) } })];
-    if let Some(freeze) = &report.freeze {
+    if let Some(freeze) = freeze {
         list.push(("freeze", html! { code { (freeze) } }));
     }
-    list.push(("seed", html! { (report.seed) }));
-    list.push((
-        "clock",
-        match report.tier {
-            Tier::Real => html! { "real time" },
-            Tier::Virtual { leg_ns } => {
-                html! { "virtual time, " (time(leg_ns)) " each way through the network" }
-            }
-        },
-    ));
+    list.push(("seed", html! { (seed) }));
+    list.push(("clock", clock(tier)));
     facts(list)
 }
 
+fn clock(tier: Tier) -> Markup {
+    match tier {
+        Tier::Real => html! { "real time" },
+        Tier::Virtual { leg_ns } => {
+            html! { "virtual time, " (units::time(leg_ns)) " each way through the network" }
+        }
+    }
+}
+
 fn environment(machine: &Machine) -> Markup {
-    facts([
-        ("kernel", html! { (machine.kernel) }),
-        ("cores", html! { (machine.cores) }),
-        ("clock source", html! { (machine.clock_source) }),
-        ("load before the run", html! { (machine.load) }),
-        (
-            "a sleeping thread wakes late by",
-            html! {
-                "p50 " (time(machine.wake_up_p50_ns))
-                ", p90 " (time(machine.wake_up_p90_ns))
-                ", p99 " (time(machine.wake_up_p99_ns))
-            },
-        ),
-    ])
+    let mut list = vec![("kernel", html! { (machine.kernel) })];
+    if let Some(processor) = &machine.processor {
+        list.push(("processor", html! { (processor) }));
+    }
+    list.push(("cores", html! { (machine.cores) }));
+    list.push(("clock source", html! { (machine.clock_source) }));
+    if let Some(governor) = &machine.governor {
+        list.push(("frequency governor", html! { (governor) }));
+    }
+    list.push(("load before the run", html! { (machine.load) }));
+    list.push((
+        "a sleeping thread wakes late by",
+        html! {
+            "p50 " (units::time(machine.wake_up_p50_ns))
+            ", p90 " (units::time(machine.wake_up_p90_ns))
+            ", p99 " (units::time(machine.wake_up_p99_ns))
+        },
+    ));
+    let priority = &machine.priority;
+    list.push((
+        "priority",
+        html! {
+            (priority.policy.as_deref().unwrap_or("?"))
+            @if let Some(nice) = priority.nice { ", nice " (nice) }
+            @if let Some(nice) = priority.autogroup_nice { ", of the session " (nice) }
+        },
+    ));
+    list.push((
+        "built from",
+        html! { "kvlab " (machine.version) ", " (machine.compiler) },
+    ));
+    facts(list)
 }

@@ -5,9 +5,13 @@ use kvlab_bench_client::report::html::units::{count, difference, percent, time};
 use maud::{Markup, html};
 
 use super::verdict;
-use crate::check::{Figure, FigureKind, QuantileRow, Spread, TruthSource};
+use crate::check::{
+    AspectRow, Figure, FigureKind, QuantileRow, Score, Spread, TruthSource, WarmUp,
+};
 use crate::report::PartReport;
+use crate::report::scores::amount;
 use crate::runner::Tier;
+use crate::verdict::Verdict;
 
 /// One figure, quantile by quantile.
 pub(super) fn figure(figure: &Figure, tier: Tier) -> Markup {
@@ -41,6 +45,7 @@ pub(super) fn figure(figure: &Figure, tier: Tier) -> Markup {
         "injected",
         truth,
         "reported",
+        "95 % interval",
         "error",
         "tolerance",
         "verdict",
@@ -49,7 +54,7 @@ pub(super) fn figure(figure: &Figure, tier: Tier) -> Markup {
         section.panel {
             h3 { (name) }
             p.checks { (count(figure.samples)) " requests. " (error) }
-            (scrolling(name, &table(name, heads, figure.quantiles.iter().map(cells))))
+            (scrolling(name, &table(name, heads, figure.quantiles.iter().map(cells).chain(figure.aspects.iter().map(aspect_cells)))))
         }
     }
 }
@@ -60,22 +65,95 @@ fn cells(row: &QuantileRow) -> Vec<Markup> {
         html! { (time(row.injected_ns)) },
         html! { (time(row.true_ns)) },
         html! { (time(row.reported_ns)) },
+        interval(Some(row.interval_ns)),
         html! { (difference(row.error_ns)) },
-        html! {
-            @match row.tolerance_ns {
-                Some(0) => "exact",
-                Some(tolerance) => { "±" (time(tolerance)) },
-                None => "\u{2013}",
-            }
-        },
-        html! {
-            @match row.verdict {
-                Some(found) => (verdict(found)),
-                None => (badge(Tone::Plain, "n/a")),
-            }
-            @if let Some(reason) = &row.reason { span.why { (reason) } }
-        },
+        tolerance(row.tolerance_ns),
+        judged(row.verdict, row.reason.as_deref()),
     ]
+}
+
+fn aspect_cells(row: &AspectRow) -> Vec<Markup> {
+    vec![
+        html! { (row.of) },
+        html! { "\u{2013}" },
+        html! { (time(row.true_ns)) },
+        html! { (time(row.reported_ns)) },
+        interval(row.interval_ns),
+        html! { (difference(row.error_ns)) },
+        tolerance(row.tolerance_ns),
+        judged(row.verdict, row.reason.as_deref()),
+    ]
+}
+
+fn interval(interval: Option<(u64, u64)>) -> Markup {
+    html! {
+        @match interval {
+            Some((low, high)) => { (time(low)) " to " (time(high)) },
+            None => "\u{2013}",
+        }
+    }
+}
+
+fn tolerance(tolerance_ns: Option<u64>) -> Markup {
+    html! {
+        @match tolerance_ns {
+            Some(0) => "exact",
+            Some(tolerance) => { "±" (time(tolerance)) },
+            None => "\u{2013}",
+        }
+    }
+}
+
+fn judged(found: Option<Verdict>, reason: Option<&str>) -> Markup {
+    html! {
+        @if let Some(reason) = reason { span.why { (reason) } }
+        @match found {
+            Some(found) => (verdict(found)),
+            None => (badge(Tone::Plain, "n/a")),
+        }
+    }
+}
+
+/// The named accuracy figures.
+pub(super) fn scores(scores: &[Score]) -> Markup {
+    let name = "Accuracy figures";
+    let heads = ["figure", "value", "95 % interval", "limit", "verdict"];
+    let rows = scores.iter().map(|score| {
+        let number = |value: f64| amount(value, score.unit, score.has_sign());
+        vec![
+            html! { (score) },
+            html! {
+                @match score.value {
+                    Some(value) => (number(value)),
+                    None => "n/a",
+                }
+            },
+            html! {
+                @match score.interval {
+                    Some((low, high)) => { (number(low)) " to " (number(high)) },
+                    None => "\u{2013}",
+                }
+            },
+            html! {
+                @match score.limit {
+                    Some(limit) => {
+                        @if score.limit_is_least() { "at least " }
+                        (amount(limit, score.unit, false))
+                    },
+                    None => "\u{2013}",
+                }
+            },
+            judged(score.verdict, score.reason.as_deref()),
+        ]
+    });
+    html! {
+        @if !scores.is_empty() {
+            section.panel {
+                h3 { (name) }
+                (scrolling(name, &table(name, heads, rows)))
+            }
+        }
+    }
 }
 
 /// What became of the requests.
@@ -161,6 +239,9 @@ fn shares(part: &PartReport) -> Vec<(&'static str, Markup)> {
         let drift = measured.floor_drift_ns.unwrap_or(0);
         list.push(("floor", html! { (time(floor)) " ±" (time(drift)) }));
     }
+    if let Some(floor) = measured.floor_in_step_ns {
+        list.push(("floor in step", html! { (time(floor)) }));
+    }
     if !measured.cpu_share.is_empty() {
         let threads: Vec<String> = measured
             .cpu_share
@@ -178,9 +259,34 @@ fn shares(part: &PartReport) -> Vec<(&'static str, Markup)> {
     if let Some(steal) = measured.steal_share {
         list.push(("stolen by the hypervisor", html! { (percent(steal)) }));
     }
+    let others = [
+        ("used by other programs", measured.others_share),
+        (
+            "time in which a thread waited for a core",
+            measured.pressure_share,
+        ),
+    ];
+    for (name, share) in others {
+        if let Some(share) = share {
+            list.push((name, html! { (percent(share)) }));
+        }
+    }
+    if let Some(switches) = measured.switches_per_second {
+        list.push((
+            "context switches per second",
+            html! { (format!("{switches:.0}")) },
+        ));
+    }
+    if let Some(warm_up) = &part.judgement.warm_up {
+        list.push(("warm-up", html! { (warmed(warm_up)) }));
+    }
     list.push((
         "hash of the operations",
         html! { code { (format!("{:016x}", part.sequence_hash)) } },
+    ));
+    list.push((
+        "hash of the delays",
+        html! { code { (format!("{:016x}", part.delays_hash)) } },
     ));
     if let Some(hash) = part.rows_hash {
         list.push((
@@ -189,4 +295,23 @@ fn shares(part: &PartReport) -> Vec<(&'static str, Markup)> {
         ));
     }
     list
+}
+
+fn warmed(warm_up: &WarmUp) -> String {
+    let mut text = format!(
+        "{} by the scenario; steady after {} by the mean, {} by p99",
+        time(warm_up.configured_ns),
+        time(warm_up.steady_mean_ns),
+        time(warm_up.steady_p99_ns)
+    );
+    if !warm_up.is_steady {
+        text += "; not settled in the first half of the run";
+    }
+    if warm_up.left_out_ns > 0 {
+        text += &format!(
+            "; {} more left out of the figures",
+            time(warm_up.left_out_ns)
+        );
+    }
+    text
 }

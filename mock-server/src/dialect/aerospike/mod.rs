@@ -48,7 +48,7 @@ pub use namespace::Namespace;
 pub use operation::OPERATION_NAMES;
 pub use set::{Set, Sets};
 
-use self::answer::{Outcome, put_frame};
+use self::answer::{Outcome, last, put_frame};
 use self::bins::Bins;
 use self::operation::Operation;
 use self::record::{Moment, TtlRules};
@@ -165,6 +165,30 @@ impl Connection {
     #[must_use]
     pub fn ordinal(&self) -> u16 {
         self.operation.ordinal()
+    }
+
+    /// Sorts the message in `frame`, which is not executed or not yet, so that it can be described.
+    pub fn look_at(&mut self, frame: &[u8]) {
+        self.digest_at = 0..0;
+        let parts = split_frame(frame).ok().flatten();
+        let message = parts.filter(|parts| parts.header.kind == Kind::Message);
+        let view = message.and_then(|message| MessageView::parse(message.body).ok());
+        self.operation = match (&view, parts.map(|parts| parts.header.kind)) {
+            (Some(view), _) => Operation::of(view, &Parts::of(view.fields())),
+            (None, Some(Kind::Info)) => Operation::Info,
+            (None, Some(Kind::Security)) => Operation::Security,
+            (None, _) => Operation::Unknown,
+        };
+        let writes = view.is_some_and(|view| view.header().info2.contains(Info2::WRITE));
+        self.class = self.operation.class(writes);
+    }
+
+    /// Answers the message looked at last, which is not executed, that the server has too much to do.
+    pub fn refuse_overloaded(&mut self, out: &mut BytesMut) {
+        match self.operation {
+            Operation::Batch => put_header_only(out, &last(ResultCode::DeviceOverload)),
+            _ => put_error(ResultCode::DeviceOverload, out),
+        }
     }
 
     /// Runs the message in `frame`.

@@ -315,6 +315,18 @@ impl Connection {
         flow
     }
 
+    /// Answers the current command, which is not executed, that the server has too much to do.
+    pub fn refuse_overloaded(&mut self, out: &mut BytesMut) {
+        if let Some(transaction) = &mut self.peer.transaction {
+            transaction.broken = true;
+        }
+        if !self.peer.is_silent() {
+            ReplyWriter::new(out, self.peer.version, self.double_style)
+                .error("BUSY the queue of the server is full");
+        }
+        self.peer.next_command();
+    }
+
     /// Writes the last word for input that breaks the protocol.
     pub fn refuse(&mut self, text: &str, out: &mut BytesMut) {
         if !self.peer.is_silent() {

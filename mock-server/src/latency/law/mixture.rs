@@ -67,6 +67,14 @@ impl Mixture {
         self.parts.iter().map(|part| (part.share, &part.law))
     }
 
+    pub(in crate::latency) fn restarted(&self) -> Self {
+        let mut same = self.clone();
+        for part in &mut same.parts {
+            part.law = part.law.restarted();
+        }
+        same
+    }
+
     pub(in crate::latency) fn sample(&self, rng: &mut Xoshiro256PlusPlus) -> u64 {
         let draw = unit(rng);
         // The last sum may miss 1 by rounding: what is left belongs to the last part.

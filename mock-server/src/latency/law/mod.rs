@@ -5,11 +5,16 @@
 //! judge samples by them. All speak of nanoseconds as real numbers; what a request gets is rounded
 //! to whole ones and ends at [`LONGEST_NS`].
 
+mod counts;
+mod curve;
+mod empirical;
 mod exponential;
+mod files;
 mod lognormal;
 mod mixture;
 mod normal;
 mod pareto;
+mod replay;
 mod uniform;
 
 use std::time::Duration;
@@ -17,11 +22,13 @@ use std::time::Duration;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::Rng;
 
+pub use empirical::{Empirical, Unit};
 pub use exponential::Exponential;
 pub use lognormal::Lognormal;
 pub use mixture::Mixture;
 pub use normal::Normal;
 pub use pareto::Pareto;
+pub use replay::Replay;
 pub use uniform::Uniform;
 
 use crate::stamp::LONGEST_NS;
@@ -39,6 +46,24 @@ pub enum LawError {
         found: String,
         /// The range.
         expected: &'static str,
+    },
+    /// Quantiles that make no law.
+    #[error("{found}; expected {expected}")]
+    Points {
+        /// What was given.
+        found: String,
+        /// What has to be there.
+        expected: &'static str,
+    },
+    /// A file that no law can be read from.
+    #[error("{path}{place}: {message}")]
+    File {
+        /// The file.
+        path: String,
+        /// The line, as `, line 3`, if it is about one.
+        place: String,
+        /// What is wrong.
+        message: String,
     },
     /// A mixture within a mixture.
     #[error("a mixture holds no mixtures; expected their parts instead")]
