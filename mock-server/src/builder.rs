@@ -1,6 +1,7 @@
 //! Settings of a server in a program or a test, one call each.
 
 use std::net::IpAddr;
+use std::path::PathBuf;
 
 use crate::config::ServerConfig;
 use crate::latency::{Cut, Freeze, LatencyRules, ParseError, Queue, Rule, Shape};
@@ -127,6 +128,18 @@ impl ServerBuilder {
     /// Whether to keep a row for every request; by default only distributions are kept.
     pub fn record_rows(mut self, record: bool) -> Self {
         self.config.record_rows = record;
+        self
+    }
+
+    /// Keeps a row for each of the last `most` requests, and counts those that were dropped.
+    pub fn record_last_rows(mut self, most: usize) -> Self {
+        (self.config.record_rows, self.config.row_limit) = (true, Some(most));
+        self
+    }
+
+    /// Writes a row for every request to a CSV file and keeps none in memory.
+    pub fn rows_file(mut self, path: impl Into<PathBuf>) -> Self {
+        self.config.rows_file = Some(path.into());
         self
     }
 

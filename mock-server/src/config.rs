@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use crate::latency::{Cut, Freeze, Freezes, LatencyRules, Queue, Shape};
@@ -34,6 +35,11 @@ pub struct ServerConfig {
     pub cuts: Vec<Cut>,
     /// Whether to keep a row for every request.
     pub record_rows: bool,
+    /// Keeps only so many rows in memory, the last ones.
+    pub row_limit: Option<usize>,
+    /// Writes the rows to this file, as CSV, and keeps none in memory. Not for a server under virtual
+    /// time.
+    pub rows_file: Option<PathBuf>,
     /// Whether waiting ends in a short spin (precise) or in a plain wake-up (cheap).
     pub spin: bool,
     /// The RESP side.
@@ -57,6 +63,8 @@ impl Default for ServerConfig {
             freezes: Vec::new(),
             cuts: Vec::new(),
             record_rows: false,
+            row_limit: None,
+            rows_file: None,
             spin: true,
             redis: RedisConfig::default(),
             aerospike: AerospikeConfig::default(),

@@ -21,7 +21,7 @@ impl fmt::Display for Protocol {
 }
 
 /// What kind of work a request is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Class {
     /// Reads data and changes none.
     Read,
@@ -29,6 +29,11 @@ pub enum Class {
     Write,
     /// Handshake, introspection, cluster tending: touches no data.
     Admin,
+}
+
+impl Class {
+    /// All of them, in the order of their numbers.
+    pub const ALL: [Self; 3] = [Self::Read, Self::Write, Self::Admin];
 }
 
 impl fmt::Display for Class {

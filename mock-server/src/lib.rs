@@ -50,10 +50,12 @@ pub mod shared;
 mod shell;
 pub mod stamp;
 pub mod store;
+pub mod truth;
 pub mod virtual_shell;
 pub mod worker;
 
 pub use builder::ServerBuilder;
 pub use config::ServerConfig;
 pub use server::{MockServer, StartError};
-pub use stamp::{ServerRow, Truth};
+pub use stamp::ServerRow;
+pub use truth::{RunId, Truth};

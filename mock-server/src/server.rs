@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc;
 use std::time::Duration;
@@ -19,7 +20,7 @@ use crate::event::PostOffice;
 use crate::latency::{ParseError, TooManyRules};
 use crate::shared::{Addresses, Shared};
 use crate::shell::{Acceptors, Errand, Order, WorkerThread};
-use crate::stamp::Truth;
+use crate::truth::{RowFile, RowsLost, RunId, Truth};
 use crate::worker::Worker;
 
 /// Why a server did not start.
@@ -43,6 +44,14 @@ pub enum StartError {
     /// A latency rule or a freeze cannot be read.
     #[error(transparent)]
     Parse(#[from] ParseError),
+    /// The file that rows are to be written to cannot be written.
+    #[error("cannot write rows to {}: {source}", path.display())]
+    Rows {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
     /// Too many latency rules.
     #[error(transparent)]
     Rules(#[from] TooManyRules),
@@ -60,6 +69,8 @@ pub struct MockServer {
     acceptors: Acceptors,
     workers: Vec<WorkerThread>,
     truth: Option<Truth>,
+    /// The file that rows are written to, once the workers are gone complete.
+    row_file: Option<RowFile>,
 }
 
 impl MockServer {
@@ -103,6 +114,13 @@ impl MockServer {
         if ports.is_empty() {
             return Err(StartError::NoPort);
         }
+        let rows = config.rows_file.as_deref().map(|path| {
+            RowFile::create(path, WallClock::real(clock)).map_err(|source| StartError::Rows {
+                path: path.to_owned(),
+                source,
+            })
+        });
+        let (row_file, row_sender) = rows.transpose()?.unzip();
         let count = config.workers;
         let bells: Vec<_> = (0..count).map(|_| Arc::new(Notify::new())).collect();
         let wakes = bells.iter().map(|bell| {
@@ -121,8 +139,13 @@ impl MockServer {
         let workers = bells
             .into_iter()
             .enumerate()
-            .map(|(index, bell)| WorkerThread::start(index, Arc::clone(&shared), clock, bell))
+            .map(|(index, bell)| {
+                let worker = Worker::new(index, Arc::clone(&shared));
+                WorkerThread::start(worker.with_rows_to(row_sender.clone()), clock, bell)
+            })
             .collect::<io::Result<Vec<_>>>()?;
+        // The workers have senders of their own; the file ends when they have gone.
+        drop(row_sender);
         let desks = workers.iter().map(WorkerThread::orders).collect();
         let acceptors = Acceptors::start(ports, desks, Arc::clone(&shared), clock)?;
         Ok(Self {
@@ -132,6 +155,7 @@ impl MockServer {
             acceptors,
             workers,
             truth: None,
+            row_file,
         })
     }
 
@@ -171,7 +195,7 @@ impl MockServer {
         self.clock
     }
 
-    /// A copy of what was recorded so far, or of everything once the server has stopped.
+    /// A copy of what was recorded of the run so far, or of everything once the server has stopped.
     #[must_use]
     pub fn truth(&self) -> Truth {
         if let Some(truth) = &self.truth {
@@ -182,11 +206,36 @@ impl MockServer {
             worker.order(Order::Snapshot(reply.clone()));
         }
         drop(reply);
+        self.merged(answers)
+    }
+
+    fn merged(&self, truths: impl IntoIterator<Item = Truth>) -> Truth {
         let mut all = Truth::default();
-        for truth in answers {
+        for truth in truths {
             all.merge(truth);
         }
+        if let Some(most) = self.shared.config.row_limit {
+            all.keep_last(most);
+        }
         all
+    }
+
+    /// Begins a run and returns the truth of the one before. What clients send once this has returned
+    /// belongs to the new run; what was read before it was called, to the old one, and where its reply
+    /// is written later, it is only counted as late. Each worker changes over between two requests.
+    pub fn begin_run(&self, run: impl Into<RunId>) -> Truth {
+        let run = run.into();
+        let (reply, answers) = mpsc::channel();
+        for worker in &self.workers {
+            worker.order(Order::Begin(run, reply.clone()));
+        }
+        drop(reply);
+        self.merged(answers)
+    }
+
+    /// Ends the run and returns its truth; what comes then belongs to no run, or run 0.
+    pub fn finish_run(&self) -> Truth {
+        self.begin_run(RunId::default())
     }
 
     /// Moves the calendar forward by `by`: keys and records expire accordingly, delays and stamps go
@@ -228,18 +277,22 @@ impl MockServer {
 
     /// Forgets what was recorded so far.
     pub fn reset_truth(&self) {
-        let (reply, answers) = mpsc::channel();
-        for worker in &self.workers {
-            worker.order(Order::Reset(reply.clone()));
-        }
-        drop(reply);
-        answers.into_iter().for_each(drop);
+        self.finish_run();
     }
 
     /// Closes the ports, ends all connections and returns what was recorded.
-    pub fn stop(mut self) -> Truth {
+    pub fn stop(self) -> Truth {
+        self.stop_all().0
+    }
+
+    /// The same, and whether all rows are in the file they were to be written to.
+    pub fn stop_all(mut self) -> (Truth, Result<(), RowsLost>) {
         self.shut_down();
-        self.truth.take().unwrap_or_default()
+        let rows = match self.row_file.take() {
+            Some(file) => file.finish().map(drop),
+            None => Ok(()),
+        };
+        (self.truth.take().unwrap_or_default(), rows)
     }
 
     fn shut_down(&mut self) {
@@ -247,11 +300,8 @@ impl MockServer {
             return;
         }
         self.acceptors.stop();
-        let mut all = Truth::default();
-        for worker in &mut self.workers {
-            all.merge(worker.stop());
-        }
-        self.truth = Some(all);
+        let truths: Vec<Truth> = self.workers.iter_mut().map(WorkerThread::stop).collect();
+        self.truth = Some(self.merged(truths));
     }
 }
 

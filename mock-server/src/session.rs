@@ -32,7 +32,8 @@ use crate::dialect::{Context, Dialect, Flow, Refusal};
 use crate::event::Event;
 use crate::exchange::{Class, Exchange, Protocol};
 use crate::latency::{Cut, CutKind, Freezes, Passage, Shape, Station};
-use crate::stamp::{FaultKind, ServerRow, Times};
+use crate::stamp::{FaultKind, ServerRow};
+use crate::truth::{Kind, Times};
 use crate::worker::Worker;
 
 /// One connection. See the module documentation.
@@ -126,7 +127,7 @@ impl Session {
     /// A session for a connection that was just accepted.
     #[must_use]
     pub fn new(client: Arc<ClientInfo>, dialect: Dialect, worker: &mut Worker) -> Self {
-        worker.stats.accepted += 1;
+        worker.counts.accepted += 1;
         // A stream of its own for every connection: what one draws does not depend on the others.
         let stream = worker.shared.config.seed ^ client.id.0.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let (now, rejection) = (client.connected, dialect.rejection());
@@ -156,6 +157,7 @@ impl Session {
             ending: Ending::Open,
         };
         if let Some(rejection) = rejection {
+            worker.counts.turned_away += 1;
             session.refuse(&rejection, now, worker);
         }
         session
@@ -169,7 +171,7 @@ impl Session {
 
     /// Takes in `data`, which a read returned at `now`.
     pub fn handle_bytes(&mut self, now: Stamp, data: &[u8], worker: &mut Worker) {
-        worker.stats.bytes_in += data.len() as u64;
+        worker.counts.bytes_in += data.len() as u64;
         self.cut_off(now);
         if self.ending != Ending::Open {
             return;
@@ -274,7 +276,7 @@ impl Session {
     /// `len` of the bytes last polled were handed over by a write call that was made at `before` and
     /// returned at `after`.
     pub fn wrote(&mut self, len: usize, before: Stamp, after: Stamp, worker: &mut Worker) {
-        worker.stats.bytes_out += len as u64;
+        worker.counts.bytes_out += len as u64;
         self.out.advance(len);
         self.ready -= len;
         self.partial += len;
@@ -340,8 +342,8 @@ impl Session {
     /// The connection is gone: accounts for the requests that will never be answered.
     pub fn close(&mut self, now: Stamp, worker: &mut Worker) {
         let cut = match self.ending {
-            Ending::Cut(CutKind::Close) => Some(&mut worker.stats.closed),
-            Ending::Cut(CutKind::Reset) => Some(&mut worker.stats.reset),
+            Ending::Cut(CutKind::Close) => Some(&mut worker.counts.closed),
+            Ending::Cut(CutKind::Reset) => Some(&mut worker.counts.reset),
             _ => None,
         };
         let fault = cut.map(|count| {
@@ -492,12 +494,12 @@ impl Session {
 
     /// Executes one request; false if the command parked itself instead.
     fn run(&mut self, frame: &[u8], read: Stamp, start: Stamp, worker: &mut Worker) -> bool {
-        let shared = Arc::clone(&worker.shared);
+        // A count of references that all workers share is touched only where there is a queue.
+        let queue = (worker.shared.station.is_some()
+            && self.dialect.foresee(frame).class != Class::Admin)
+            .then(|| Arc::clone(&worker.shared));
         // Held until the request has passed, so that requests pass one after the other.
-        let station = shared.station.as_ref().filter(|_| {
-            let class = self.dialect.foresee(frame).class;
-            class != Class::Admin
-        });
+        let station = queue.as_ref().and_then(|shared| shared.station.as_ref());
         let mut station = station.map(lock);
         let before = self.out.len();
         let mut reply = Queued {
@@ -517,7 +519,7 @@ impl Session {
         };
         if let Some(place) = station.as_mut().and_then(|station| station.refuses(start)) {
             self.dialect.refuse_overloaded(&mut self.out);
-            worker.stats.refused += 1;
+            worker.counts.refused += u64::from(!worker.is_late(read));
             reply.fault = FaultKind::Refused;
             reply.passage = Some(Passage {
                 place,
@@ -542,7 +544,7 @@ impl Session {
             }
         }
         self.describe(frame, &mut reply);
-        let config = &shared.config;
+        let config = &worker.shared.config;
         if let Some(station) = &mut station {
             let service = config.queue.as_ref().map(|queue| &queue.service);
             let service_ns = service.map_or(0, |law| law.sample_ns(&mut self.rng));
@@ -554,10 +556,10 @@ impl Session {
             reply.wanted_ns = reply.drawn_ns;
         }
         if !config.shapes.is_empty() && reply.class != Class::Admin {
-            let since_start = start.saturating_since(shared.started);
+            let since_start = start.saturating_since(worker.shared.started);
             reply.wanted_ns = Shape::apply_all(&config.shapes, reply.drawn_ns, since_start);
         }
-        worker.count_call(reply.protocol, self.dialect.ordinal());
+        worker.count_call(read, reply.protocol, self.dialect.ordinal());
         self.answer(reply, before, worker);
         true
     }
@@ -571,14 +573,21 @@ impl Session {
 
     /// Puts the reply that was written behind the first `before` bytes in its place, due as the rule
     /// says.
-    fn answer(&mut self, mut reply: Queued, before: usize, worker: &Worker) {
+    fn answer(&mut self, mut reply: Queued, before: usize, worker: &mut Worker) {
         let queue_ns = reply.passage.map_or(0, Passage::total_ns);
         let ready = reply.start.add_nanos(queue_ns + reply.wanted_ns);
         let unfrozen = ready.max(self.last_due);
         reply.due = self.freezes.leave(unfrozen);
-        let frozen = reply.start > reply.read.max(self.not_before) || reply.due > unfrozen;
-        if frozen && reply.fault == FaultKind::None {
-            reply.fault = FaultKind::Frozen;
+        let earliest = reply.read.max(self.not_before);
+        if reply.start > earliest || reply.due > unfrozen {
+            if reply.fault == FaultKind::None {
+                reply.fault = FaultKind::Frozen;
+            }
+            if !worker.is_late(reply.read) {
+                let mut note = |freeze, begin| worker.note_moved(freeze, begin);
+                self.freezes.each_around(earliest, reply.start, &mut note);
+                self.freezes.each_around(unfrozen, reply.due, &mut note);
+            }
         }
         reply.len = self.out.len() - before;
         self.enqueue(reply, worker.rows.is_some());
@@ -654,16 +663,26 @@ impl Session {
     ) {
         let first = self.sequence;
         self.sequence += queued.count;
+        if worker.is_late(queued.read) {
+            worker.counts.late += queued.count;
+            return;
+        }
         if answered {
             let times = Times {
                 read: queued.read,
                 wanted_ns: queued.wanted_ns,
-                queue_ns: queued.passage.map_or(0, Passage::total_ns),
-                in_queue: queued.passage.is_some(),
+                queue_ns: queued.passage.map(Passage::total_ns),
                 due: queued.due,
                 written: before,
             };
-            worker.stats.record(queued.count, &times);
+            let kind = Kind {
+                class: queued.class,
+                fault: queued.fault,
+            };
+            worker.counts.answered += queued.count;
+            worker.recorder.record(kind, queued.count, &times);
+        } else {
+            worker.counts.unanswered += queued.count;
         }
         if let Some(rows) = &mut worker.rows {
             rows.push(ServerRow {

@@ -5,13 +5,14 @@
 //! that call (`written_after`). Every stamp is in nanoseconds of the one monotonic clock that a
 //! client on the same machine reads too.
 
-use std::collections::BTreeMap;
+use std::fmt;
 use std::net::SocketAddr;
 
-use hdrhistogram::Histogram;
 use kvlab_timing::Stamp;
 
 use crate::exchange::{Class, Protocol};
+
+pub use crate::truth::{LONGEST_NS, Stats, Truth};
 
 /// One request as the server saw it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,129 +76,18 @@ pub enum FaultKind {
     Cut,
 }
 
-/// Distributions of what was wanted and what was done, in nanoseconds.
-#[derive(Debug, Clone)]
-pub struct Stats {
-    /// The delay that was wanted, per request.
-    pub wanted: Histogram<u64>,
-    /// `written - read`: the true sojourn.
-    pub sojourn: Histogram<u64>,
-    /// `written - due`: the injection error.
-    pub injection_error: Histogram<u64>,
-    /// `(due - read) - (wanted and queue)`: time spent waiting for order or for the end of a freeze.
-    pub order_delay: Histogram<u64>,
-    /// What requests spent in the queue, waiting and being served; empty without a queue.
-    pub queue: Histogram<u64>,
-    /// Requests executed, by command.
-    pub calls: BTreeMap<(Protocol, &'static str), u64>,
-    /// Requests that a full queue refused.
-    pub refused: u64,
-    /// Connections accepted.
-    pub accepted: u64,
-    /// Connections that a cut ended in an orderly way.
-    pub closed: u64,
-    /// Connections that a cut reset.
-    pub reset: u64,
-    /// Bytes read from and written to clients.
-    pub bytes_in: u64,
-    /// Bytes written to clients.
-    pub bytes_out: u64,
+impl FaultKind {
+    /// All of them, in the order of their numbers.
+    pub const ALL: [Self; 4] = [Self::None, Self::Frozen, Self::Refused, Self::Cut];
 }
 
-/// The longest delay a histogram represents: one hour; longer ones are counted as one hour.
-pub const LONGEST_NS: u64 = 3_600_000_000_000;
-
-impl Default for Stats {
-    fn default() -> Self {
-        Self {
-            wanted: histogram(),
-            sojourn: histogram(),
-            injection_error: histogram(),
-            order_delay: histogram(),
-            queue: histogram(),
-            calls: BTreeMap::new(),
-            refused: 0,
-            accepted: 0,
-            closed: 0,
-            reset: 0,
-            bytes_in: 0,
-            bytes_out: 0,
-        }
-    }
-}
-
-fn histogram() -> Histogram<u64> {
-    // The bounds are legal constants, so this cannot fail.
-    Histogram::new_with_bounds(1, LONGEST_NS, 3).unwrap_or_else(|_| unreachable!())
-}
-
-impl Stats {
-    /// Records `count` requests that share their stamps.
-    pub(crate) fn record(&mut self, count: u64, times: &Times) {
-        self.wanted.saturating_record_n(times.wanted_ns, count);
-        self.sojourn
-            .saturating_record_n(times.written.saturating_since(times.read), count);
-        self.injection_error
-            .saturating_record_n(times.written.saturating_since(times.due), count);
-        let stayed = times.due.saturating_since(times.read);
-        self.order_delay.saturating_record_n(
-            stayed.saturating_sub(times.wanted_ns + times.queue_ns),
-            count,
-        );
-        if times.in_queue {
-            self.queue.saturating_record_n(times.queue_ns, count);
-        }
-    }
-
-    /// Adds what another worker recorded.
-    pub fn merge(&mut self, other: &Self) {
-        for (mine, theirs) in [
-            (&mut self.wanted, &other.wanted),
-            (&mut self.sojourn, &other.sojourn),
-            (&mut self.injection_error, &other.injection_error),
-            (&mut self.order_delay, &other.order_delay),
-            (&mut self.queue, &other.queue),
-        ] {
-            // Same bounds on both sides: adding cannot fail.
-            let _ = mine.add(theirs);
-        }
-        for (name, count) in &other.calls {
-            *self.calls.entry(*name).or_default() += count;
-        }
-        self.refused += other.refused;
-        self.accepted += other.accepted;
-        self.closed += other.closed;
-        self.reset += other.reset;
-        self.bytes_in += other.bytes_in;
-        self.bytes_out += other.bytes_out;
-    }
-}
-
-/// The moments of a request that are being turned into statistics.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Times {
-    pub(crate) read: Stamp,
-    pub(crate) wanted_ns: u64,
-    /// What it spent in the queue, if it passed one.
-    pub(crate) queue_ns: u64,
-    pub(crate) in_queue: bool,
-    pub(crate) due: Stamp,
-    pub(crate) written: Stamp,
-}
-
-/// Everything a server recorded: distributions always, rows when they were asked for.
-#[derive(Debug, Clone, Default)]
-pub struct Truth {
-    /// Distributions and counters of all workers together.
-    pub stats: Stats,
-    /// Every request, in no particular order; empty unless rows were asked for.
-    pub rows: Vec<ServerRow>,
-}
-
-impl Truth {
-    /// Adds what another worker recorded.
-    pub fn merge(&mut self, other: Self) {
-        self.stats.merge(&other.stats);
-        self.rows.extend(other.rows);
+impl fmt::Display for FaultKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::None => "none",
+            Self::Frozen => "frozen",
+            Self::Refused => "refused",
+            Self::Cut => "cut",
+        })
     }
 }

@@ -19,7 +19,7 @@ use crate::dialect::{Dialect, Listener};
 use crate::event::{ConnId, Mail, PostOffice, Recipient};
 use crate::session::Session;
 use crate::shared::{Addresses, Shared};
-use crate::stamp::Truth;
+use crate::truth::{RunId, Truth};
 use crate::worker::Worker;
 
 /// A server under virtual time. See the module documentation.
@@ -169,6 +169,17 @@ impl VirtualServer {
         self.outbox.pop_front()
     }
 
+    /// Begins a run at `now` and returns the truth of the one before; see
+    /// [`MockServer::begin_run`](crate::MockServer::begin_run).
+    pub fn begin_run(&mut self, now: Stamp, run: impl Into<RunId>) -> Truth {
+        let run = run.into();
+        let mut truth = Truth::default();
+        for worker in &mut self.workers {
+            truth.merge(worker.begin_run(run, now));
+        }
+        truth
+    }
+
     /// Ends every connection and returns all that was recorded.
     #[must_use]
     pub fn finish(mut self, now: Stamp) -> Truth {
@@ -179,7 +190,7 @@ impl VirtualServer {
         }
         let mut truth = Truth::default();
         for worker in &self.workers {
-            truth.merge(worker.truth());
+            truth.merge(worker.truth(now));
         }
         truth
     }

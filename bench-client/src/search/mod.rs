@@ -217,6 +217,13 @@ impl Search {
             if new && wider(&gap) > 1.0 + self.plan.precision / FINEST {
                 return Step::Try(middle);
             }
+            // Nothing is left to try but what was too close to call. The outermost of it is the likeliest
+            // to become clear.
+            let outermost = [inside.first(), inside.last()].into_iter().flatten();
+            let again = outermost.filter(|point| point.may_try_again());
+            if let Some(point) = again.min_by_key(|point| point.trials()) {
+                return Step::Try(point.rate());
+            }
         }
         for point in [low, high] {
             if point.trials() < CONFIRMED && point.may_try_again() {

@@ -111,7 +111,11 @@ fn a_rate_that_is_too_close_to_call_is_tried_again_and_then_gone_round() {
         .iter()
         .filter(|point| point.standing() == Standing::Unclear);
     assert!(unclear.clone().count() > 0);
-    assert!(unclear.clone().all(|point| point.trials() == 2));
+    assert!(
+        unclear
+            .clone()
+            .all(|point| (2..=4).contains(&point.trials()))
+    );
 }
 
 #[test]

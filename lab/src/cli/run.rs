@@ -7,16 +7,18 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use anyhow::Context as _;
-use clap::Args;
+use clap::{Args, Command, FromArgMatches};
 use kvlab_bench_client::frontend::{ExitStatus, SignalWatch};
 use kvlab_bench_client::{Control, RunError};
 
+use super::grade::{self, GradeArgs};
 use crate::report::junit::{self, Broken};
 use crate::report::{Report, brief, html, json, text};
 use crate::runner::PartError;
 use crate::runner::parallel::{self, Outcome};
 use crate::runner::suite::{self, Clock, Progress};
 use crate::scenario::{Scenario, ScenarioError, TierName};
+use crate::subject::{self, Subject};
 use crate::verdict::Verdict;
 
 /// Options of `kvlab run`.
@@ -80,10 +82,26 @@ impl RunArgs {
             Clock::Real
         }
     }
+
+    fn json_takes_stdout(&self) -> bool {
+        self.json
+            .as_ref()
+            .is_some_and(|file| file.as_os_str() == "-")
+    }
 }
 
-/// Runs the scenarios; results go to `out`, everything else to `err`.
+/// Runs the scenarios; results go to `out`, everything else to `err`. The full tier ends with the
+/// grading of all load generators that are installed, when there are others than ours.
 pub fn run(args: &RunArgs, out: &mut dyn Write, err: &mut dyn Write) -> ExitStatus {
+    let status = run_scenarios(args, out, err);
+    let is_whole = [ExitStatus::Done, ExitStatus::Failed, ExitStatus::Void].contains(&status);
+    if args.tier == Some(TierName::Full) && is_whole && !args.list {
+        return worse(status, grade_others(args, out, err));
+    }
+    status
+}
+
+fn run_scenarios(args: &RunArgs, out: &mut dyn Write, err: &mut dyn Write) -> ExitStatus {
     let scenarios = match scenarios(args) {
         Ok(scenarios) => scenarios,
         Err(error) => {
@@ -200,6 +218,58 @@ fn load(file: &Path) -> Result<Scenario, ScenarioError> {
     }
 }
 
+/// Compares the load generators that are installed. The report as JSON holds the scenarios alone;
+/// where it takes stdout, this goes to stderr.
+fn grade_others(args: &RunArgs, out: &mut dyn Write, err: &mut dyn Write) -> ExitStatus {
+    let is_other = |subject: &&dyn Subject| !subject.name().starts_with("kvlab");
+    let installed = subject::all().into_iter().filter(is_other);
+    if installed
+        .filter_map(|subject| subject.find())
+        .next()
+        .is_none()
+    {
+        let _ = writeln!(
+            err,
+            "no other load generator is installed: nothing to compare"
+        );
+        return ExitStatus::Done;
+    }
+    let quiet = args.quiet.then_some("--quiet");
+    let words = ["--all", "--quick"].into_iter().chain(quiet);
+    let command = GradeArgs::augment_args(Command::new("grade").no_binary_name(true));
+    let read = command.try_get_matches_from(words);
+    let grading = match read.and_then(|found| GradeArgs::from_arg_matches(&found)) {
+        Ok(grading) => grading,
+        Err(error) => {
+            let _ = writeln!(err, "error: {error}");
+            return ExitStatus::Usage;
+        }
+    };
+    if !args.json_takes_stdout() {
+        let _ = writeln!(out);
+        return grade::run(&grading, out, err);
+    }
+    let mut text = Vec::new();
+    let status = grade::run(&grading, &mut text, err);
+    let _ = err.write_all(&text);
+    status
+}
+
+/// Of two verdicts the one that outweighs the other; anything that is no verdict outweighs both.
+fn worse(one: ExitStatus, other: ExitStatus) -> ExitStatus {
+    let weight = |status: &ExitStatus| match status {
+        ExitStatus::Done => 0,
+        ExitStatus::Void => 1,
+        ExitStatus::Failed => 2,
+        _ => 3,
+    };
+    if weight(&other) > weight(&one) {
+        other
+    } else {
+        one
+    }
+}
+
 /// Whether a quantile that is to be judged lies where the distribution jumps; says which.
 fn refuse_boundaries(scenarios: &[Scenario], err: &mut dyn Write) -> bool {
     let edges = scenarios.iter().flat_map(|scenario| {
@@ -240,10 +310,7 @@ fn write(
     out: &mut dyn Write,
     err: &mut dyn Write,
 ) -> anyhow::Result<()> {
-    let to_stdout = args
-        .json
-        .as_ref()
-        .is_some_and(|file| file.as_os_str() == "-");
+    let to_stdout = args.json_takes_stdout();
     let for_people: &mut dyn Write = if to_stdout { err } else { &mut *out };
     for (place, report) in reports.iter().enumerate() {
         let gap = if place > 0 { "\n" } else { "" };
@@ -316,5 +383,24 @@ struct Lines<'a>(&'a mut dyn Write);
 impl Progress for Lines<'_> {
     fn say(&mut self, line: &str) {
         let _ = writeln!(self.0, "{line}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_worse_of_two_verdicts_is_the_exit_status() {
+        use ExitStatus::{Done, Failed, Interrupted, Void};
+        for (one, other, whole) in [
+            (Done, Done, Done),
+            (Done, Void, Void),
+            (Failed, Void, Failed),
+            (Void, Failed, Failed),
+            (Failed, Interrupted, Interrupted),
+        ] {
+            assert_eq!(worse(one, other), whole);
+        }
     }
 }

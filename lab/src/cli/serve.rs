@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use kvlab_mock_server::cli::{ServeArgs, serve};
+use kvlab_mock_server::cli::{ServeArgs, exit_code, serve};
 
 use crate::ExitStatus;
 
@@ -12,7 +12,10 @@ pub(super) fn run(args: ServeArgs, stdout: &mut dyn Write, stderr: &mut dyn Writ
         Err(error) => {
             // Where stderr is closed nobody wants to know.
             let _ = writeln!(stderr, "error: {error:#}");
-            ExitStatus::Usage
+            match exit_code(&error) {
+                1 => ExitStatus::Failed,
+                _ => ExitStatus::Usage,
+            }
         }
     }
 }

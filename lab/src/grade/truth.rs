@@ -220,10 +220,10 @@ impl Facts {
         };
         // Those that were never made have no number, and no freeze of their own.
         let made = seen.connections.iter().copied();
-        let made = made.chain(std::iter::repeat(NO_NUMBER));
+        let made = made.chain(NO_NUMBER..);
         let slots = pool(made.take(shape.connections as usize).collect(), shape.depth);
         let times = responses(&server, slots, &arrivals);
-        let many = pool(vec![NO_NUMBER; arrivals.len()], 1);
+        let many = pool((NO_NUMBER..).take(arrivals.len()).collect(), 1);
         Self {
             source: Source::Timetable,
             unlimited: Some(responses(&server, many, &arrivals)),
@@ -249,8 +249,8 @@ impl Facts {
     }
 }
 
-/// The number of a connection that the server never saw.
-const NO_NUMBER: u64 = u64::MAX;
+/// From here on the numbers of connections that the server never saw.
+const NO_NUMBER: u64 = 1 << 48;
 
 /// Arrivals at a rate in a span of nanoseconds.
 #[expect(
@@ -275,35 +275,32 @@ fn arrivals(count: u64, rate: f64, first: Stamp, mock: &Mock) -> Vec<Arrival> {
     let law = single_law(&mock.latency);
     let service = mock.queue.as_ref().map(|queue| queue.service.clone());
     let service = service.unwrap_or_default();
-    let step = coprime_step(count / 8 * 5, count);
-    let other = coprime_step(count / 7 * 3, count);
-    let share = |number: u64, step: u64| {
-        let place = u128::from(number) * u128::from(step) % u128::from(count.max(1));
-        (place as f64 + 0.5) / count as f64
-    };
+    let share = |place: u64| (place as f64 + 0.5) / count as f64;
+    let places = (shuffled(count, 1), shuffled(count, 2));
     (0..count)
-        .map(|number| Arrival {
+        .zip(places.0.into_iter().zip(places.1))
+        .map(|(number, (delay, work))| Arrival {
             intended_ns: first.as_nanos() + (number as f64 * 1e9 / rate) as u64,
-            drawn_ns: law.quantile_ns(share(number, step)).round() as u64,
-            service_ns: service.quantile_ns(share(number, other)).round() as u64,
+            drawn_ns: law.quantile_ns(share(delay)).round() as u64,
+            service_ns: service.quantile_ns(share(work)).round() as u64,
             is_data: true,
             connection: 0,
         })
         .collect()
 }
 
-/// A step from `least` on that visits every place of `count` once.
-fn coprime_step(least: u64, count: u64) -> u64 {
-    let gcd = |mut a: u64, mut b: u64| {
-        while b != 0 {
-            (a, b) = (b, a % b);
-        }
-        a
+/// The numbers below `count` in an order without pattern, always the same one for a `salt`: by a mix of
+/// their bits (splitmix64).
+fn shuffled(count: u64, salt: u64) -> Vec<u64> {
+    let mix = |number: u64| {
+        let z = (number ^ salt << 56).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let z = (z ^ z >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let z = (z ^ z >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+        z ^ z >> 31
     };
-    let mut steps = least.max(1)..;
-    steps
-        .find(|step| gcd(*step, count.max(1)) == 1)
-        .unwrap_or(1)
+    let mut numbers: Vec<u64> = (0..count).collect();
+    numbers.sort_unstable_by_key(|number| mix(*number));
+    numbers
 }
 
 /// The law of all requests; several rules cannot be told apart without the tool's keys and commands,
@@ -474,8 +471,10 @@ mod tests {
         let together = list.iter().filter(|one| one.drawn_ns == one.service_ns);
         assert!(together.count() < 10);
         assert_eq!(list[999].intended_ns, 9_990 * MS);
-        // No runs: neighbours differ.
-        assert!(list[0].drawn_ns.abs_diff(list[1].drawn_ns) > MS);
+        // No runs: about half of all steps go up.
+        let steps = list.windows(2);
+        let up = steps.filter(|pair| pair[0].drawn_ns < pair[1].drawn_ns);
+        assert!((400..600).contains(&up.count()));
         assert!(arrivals(0, 1.0, Stamp::ZERO, &mock).is_empty());
     }
 }

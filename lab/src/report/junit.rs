@@ -160,7 +160,7 @@ mod tests {
     fn a_client_that_could_not_run_is_an_error() {
         let error = SuiteError {
             part: "v1.2".to_owned(),
-            source: PartError::NoPort,
+            source: Box::new(PartError::NoPort),
         };
         let broken = Broken {
             scenario: "s".to_owned(),

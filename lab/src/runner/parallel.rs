@@ -47,8 +47,11 @@ pub fn run(
             match finished.next() {
                 Some(Ok(report)) => parts.push(report),
                 Some(Err(source)) => {
-                    let part = part.name.clone();
-                    outcome.error = Some((scenario.name.clone(), SuiteError { part, source }));
+                    let error = SuiteError {
+                        part: part.name.clone(),
+                        source: Box::new(source),
+                    };
+                    outcome.error = Some((scenario.name.clone(), error));
                     break;
                 }
                 None => break,

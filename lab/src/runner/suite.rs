@@ -42,7 +42,7 @@ pub struct SuiteError {
     /// The client that could not be run.
     pub part: String,
     /// Why.
-    pub source: PartError,
+    pub source: Box<PartError>,
 }
 
 /// Runs every client of a scenario and judges it. A void run is tried again as often as the
@@ -74,7 +74,7 @@ pub fn run(
         }
         let report = report.map_err(|source| SuiteError {
             part: part.name.clone(),
-            source,
+            source: Box::new(source),
         })?;
         progress.say(&format!("{place}: {}", report.judgement.verdict));
         parts.push(report);

@@ -49,6 +49,7 @@ fn certified(client: &dyn Client, law: &str, load: Load) -> (Certificate, Sorted
     let settings = settings(load);
     let server = ServerConfig {
         seed: 99,
+        record_rows: true,
         latency: LatencyRules::new(vec![law.parse().unwrap()]).unwrap(),
         ..ServerConfig::default()
     };

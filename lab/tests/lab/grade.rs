@@ -47,9 +47,19 @@ fn row(output: &Output) -> Value {
     let text = String::from_utf8_lossy(&output.stdout);
     let document: Value = serde_json::from_str(&text)
         .unwrap_or_else(|error| panic!("{error}: {text} {}", said(output)));
-    assert_eq!(document["schema"], "kvlab-grade");
-    assert_eq!(document["schema_version"], 1);
+    let errors: Vec<String> = schema()
+        .iter_errors(&document)
+        .map(|error| format!("{}: {error}", error.instance_path()))
+        .collect();
+    assert!(errors.is_empty(), "{errors:#?}\nin\n{document:#}");
     document["scenarios"][0]["tools"][0].clone()
+}
+
+/// The form of a report, in which a field that is not described is an error.
+fn schema() -> jsonschema::Validator {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../schema/grade.schema.json");
+    let schema: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+    jsonschema::validator_for(&schema).unwrap()
 }
 
 fn said(output: &Output) -> String {

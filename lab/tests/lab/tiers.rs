@@ -88,7 +88,8 @@ fn the_tiers_in_real_time_have_the_length_they_say() {
     let smoke = length(TierName::Smoke).as_secs();
     assert!((40..=70).contains(&smoke), "{smoke} s");
     let full = length(TierName::Full).as_secs();
-    assert!((600..=1200).contains(&full), "{full} s");
+    // The grading of other tools takes a few minutes more.
+    assert!((600..=1050).contains(&full), "{full} s");
 }
 
 #[test]

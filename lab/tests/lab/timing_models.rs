@@ -111,22 +111,29 @@ fn what_a_cut_takes_is_lost_and_nothing_else() {
 #[test]
 fn a_queue_is_one_line_for_all_connections_threads_and_workers() {
     for queue in [
-        "queue = 'servers=1,service=constant(300us)'",
+        "queue = 'servers=1,service=uniform(200us,700us)'",
         "queue = 'servers=2,service=exponential(mean=600us)'\nlatency = 'uniform(0,1ms)'",
         // All that a freeze holds comes to the queue at its end.
         "queue = 'servers=2,service=uniform(100us,900us)'\nfreeze = 'every=100ms,for=30ms'",
         "queue = 'servers=3,service=constant(1ms)'\nfreeze = 'every=90ms,for=30ms,connection=1'",
-        "queue = 'servers=1,service=uniform(100us,700us),limit=2'",
+        "queue = 'servers=1,service=uniform(100us,700us),limit=1'",
+        "queue = 'servers=1,service=uniform(100us,700us),limit=0'",
     ] {
         for client in CLIENTS {
             let server = format!("workers = 2\n{queue}");
             let client = format!("{client}\nexpect.failed = 100000");
             for evidence in exact(&server, &client) {
                 let rows = evidence.joined.pairs.iter().map(|pair| &pair.server);
-                assert!(rows.clone().any(|row| row.wait_ns > 0), "{queue}");
+                let nobody_waits = queue.contains("limit=0");
+                assert_eq!(
+                    rows.clone().all(|row| row.wait_ns == 0),
+                    nobody_waits,
+                    "{queue}"
+                );
                 let refused = evidence.summary.tally.outcomes().errors;
-                let has_limit = queue.contains("limit");
-                assert_eq!(refused > 0, has_limit, "{refused} refused by {queue}");
+                if nobody_waits || !queue.contains("limit") {
+                    assert_eq!(refused > 0, nobody_waits, "{refused} refused by {queue}");
+                }
             }
         }
     }

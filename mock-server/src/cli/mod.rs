@@ -4,13 +4,12 @@
 //! on, statistics) go to stdout, everything else to stderr.
 //!
 //! Exit codes are those of all of kvlab. A server ends with 0 (it was told to stop by SIGINT or
-//! SIGTERM, or help was asked for) or with 2 (the command line, the file or an address cannot be
-//! used, so it did not start).
+//! SIGTERM, or help was asked for), with 1 (it served, but not all rows could be written) or with 2
+//! (the command line, the file or an address cannot be used, so it did not start).
 
 mod options;
 mod port;
 mod ports_file;
-mod rows_file;
 mod settings;
 mod statistics;
 mod stop;
@@ -30,10 +29,10 @@ pub use settings::{OrNone, Settings};
 pub use statistics::Statistics;
 
 use self::ports_file::PortsFile;
-use self::rows_file::RowsFile;
 use self::stop::StopSignals;
 use crate::server::{MockServer, StartError};
 use crate::shared::Addresses;
+use crate::truth::RowsLost;
 
 /// A mock of a Redis and an Aerospike server, with a timing model.
 ///
@@ -72,7 +71,7 @@ where
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             let _ = writeln!(stderr, "error: {error:#}");
-            ExitCode::from(CANNOT_START)
+            ExitCode::from(exit_code(&error))
         }
     }
 }
@@ -90,9 +89,8 @@ pub fn serve(args: ServeArgs, stdout: &mut dyn Write) -> Result<()> {
 
 fn serve_and_print(args: ServeArgs, stdout: &mut dyn Write) -> Result<()> {
     let print_config = args.print_config;
-    let rows_path = args.rows.clone();
     let settings = args.settings()?;
-    let mut config = settings.resolve()?;
+    let config = settings.resolve()?;
     if print_config {
         write!(
             stdout,
@@ -108,8 +106,6 @@ fn serve_and_print(args: ServeArgs, stdout: &mut dyn Write) -> Result<()> {
         .as_deref()
         .map(PortsFile::new)
         .transpose()?;
-    let rows_file = rows_path.as_deref().map(RowsFile::create).transpose()?;
-    config.record_rows = rows_file.is_some();
     take_all_files();
     let server = MockServer::start(config).map_err(explain)?;
     let addresses = server.addresses();
@@ -121,15 +117,12 @@ fn serve_and_print(args: ServeArgs, stdout: &mut dyn Write) -> Result<()> {
     }
     stdout.flush()?;
     stop.wait();
-    let truth = server.stop();
-    if let Some(file) = rows_file {
-        file.write(&truth.rows)?;
-    }
+    let (truth, rows) = server.stop_all();
     if settings.stats {
         write!(stdout, "{}", Statistics(&truth.stats))?;
         stdout.flush()?;
     }
-    Ok(())
+    Ok(rows?)
 }
 
 /// Every connection is an open file: raises the limit of this process as far as it may go.
@@ -172,5 +165,17 @@ fn is_closed_pipe(error: &anyhow::Error) -> bool {
     cause.is_some_and(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
 }
 
+/// The exit code that stands for `error`.
+#[must_use]
+pub fn exit_code(error: &anyhow::Error) -> u8 {
+    if error.is::<RowsLost>() {
+        ROWS_LOST
+    } else {
+        CANNOT_START
+    }
+}
+
+/// Exit code of a server that could not write all its rows.
+const ROWS_LOST: u8 = 1;
 /// Exit code of a server that did not start.
 const CANNOT_START: u8 = 2;

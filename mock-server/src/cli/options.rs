@@ -10,7 +10,7 @@ use super::settings::{OrNone, Settings};
 use crate::config::RedisVersion;
 use crate::latency::{Cut, Freeze, Queue, Rule, Shape};
 
-/// The options of `serve`. Each but `--rows`, `--config` and `--print-config` is also a key of the
+/// The options of `serve`. Each but `--config` and `--print-config` is also a key of the
 /// configuration file.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct ServeArgs {
@@ -94,7 +94,7 @@ pub struct ServeArgs {
     #[arg(long, help_heading = "Output")]
     pub stats: bool,
 
-    /// Keeps a row for each request and writes them to this CSV file at the end
+    /// Writes a row for every request, with its stamps, to this CSV file
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub rows: Option<PathBuf>,
 
@@ -140,6 +140,7 @@ impl ServeArgs {
             build: self.build,
             namespaces: (!self.namespace.is_empty()).then_some(self.namespace),
             stats: self.stats,
+            rows: self.rows,
         };
         Ok(options.or(file))
     }

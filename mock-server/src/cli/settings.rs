@@ -70,6 +70,8 @@ pub struct Settings {
     pub namespaces: Option<Vec<String>>,
     /// Whether to print statistics at the end.
     pub stats: bool,
+    /// Where to write the rows.
+    pub rows: Option<PathBuf>,
 }
 
 impl Settings {
@@ -111,6 +113,7 @@ impl Settings {
             build: self.build.or(other.build),
             namespaces: self.namespaces.or(other.namespaces),
             stats: self.stats || other.stats,
+            rows: self.rows.or(other.rows),
         }
     }
 
@@ -137,6 +140,7 @@ impl Settings {
             queue: self.queue.clone().and_then(|setting| setting.0),
             freezes: values(&self.freeze),
             cuts: values(&self.cut),
+            rows_file: self.rows.clone(),
             ..ServerConfig::default()
         };
         set(&mut config.bind, &self.bind);
@@ -175,6 +179,7 @@ impl Settings {
             build: Some(config.aerospike.build.clone()),
             namespaces: Some(config.aerospike.namespaces.clone()),
             stats: given.stats,
+            rows: config.rows_file.clone(),
         }
     }
 }
@@ -320,6 +325,7 @@ cluster-name = "c"
 build = "6.0.0.1"
 namespaces = ["a", "b"]
 stats = true
+rows = "/tmp/rows.csv"
 "#;
 
     #[test]

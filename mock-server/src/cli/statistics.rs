@@ -4,7 +4,8 @@ use std::fmt;
 
 use hdrhistogram::Histogram;
 
-use crate::stamp::Stats;
+use crate::stamp::FaultKind;
+use crate::truth::{Kind, Stats};
 
 /// Prints as tables for people; times to three decimals of their unit.
 #[derive(Debug)]
@@ -18,18 +19,30 @@ impl fmt::Display for Statistics<'_> {
             write!(f, "{name:>12}")?;
         }
         writeln!(f, "{:>12}", "max")?;
+        let all = &stats.all;
         for (name, histogram) in [
-            ("wanted", &stats.wanted),
-            ("sojourn", &stats.sojourn),
-            ("injection error", &stats.injection_error),
-            ("order delay", &stats.order_delay),
-            ("queue", &stats.queue),
+            ("wanted", &all.wanted),
+            ("sojourn", &all.sojourn),
+            ("injection error", &all.injection_error),
+            ("order delay", &all.order_delay),
+            ("queue", &all.queue),
         ] {
             if name == "queue" && histogram.is_empty() {
                 continue;
             }
             write!(f, "{name:<16}")?;
             row(f, histogram)?;
+        }
+        if stats.kinds.len() > 1 {
+            writeln!(f)?;
+            for (Kind { class, fault }, timings) in &stats.kinds {
+                let name = match fault {
+                    FaultKind::None => format!("sojourn {class}"),
+                    fault => format!("{class} {fault}"),
+                };
+                write!(f, "{name:<16}")?;
+                row(f, &timings.sojourn)?;
+            }
         }
         writeln!(f)?;
         for ((protocol, command), count) in &stats.calls {
@@ -39,13 +52,17 @@ impl fmt::Display for Statistics<'_> {
                 format!("calls {protocol} {command}")
             )?;
         }
+        let counts = &stats.counts;
         for (name, count) in [
-            ("requests refused", stats.refused),
-            ("connections accepted", stats.accepted),
-            ("connections cut", stats.closed),
-            ("connections reset", stats.reset),
-            ("bytes read", stats.bytes_in),
-            ("bytes written", stats.bytes_out),
+            ("requests answered", counts.answered),
+            ("requests not answered", counts.unanswered),
+            ("requests refused", counts.refused),
+            ("connections accepted", counts.accepted),
+            ("connections turned away", counts.turned_away),
+            ("connections cut", counts.closed),
+            ("connections reset", counts.reset),
+            ("bytes read", counts.bytes_in),
+            ("bytes written", counts.bytes_out),
         ] {
             writeln!(f, "{name:<40}{count:>12}")?;
         }
@@ -95,27 +112,34 @@ mod tests {
     use kvlab_timing::Stamp;
 
     use super::*;
+    use crate::exchange::Class;
     use crate::exchange::Protocol;
-    use crate::stamp::Times;
+    use crate::truth::{Recorder, Times};
 
     #[test]
     fn tables_show_every_distribution_and_counter() {
-        let mut stats = Stats::default();
+        let mut recorder = Recorder::default();
         for (count, late_ns) in [(99, 20_000), (1, 2_000_000)] {
             let read = Stamp::from_nanos(5_000);
             let due = read.add_nanos(1_500_000);
             let times = Times {
                 read,
                 wanted_ns: 1_000_000,
-                queue_ns: 0,
-                in_queue: false,
+                queue_ns: None,
                 due,
                 written: due.add_nanos(late_ns),
             };
-            stats.record(count, &times);
+            let kind = Kind {
+                class: Class::Read,
+                fault: FaultKind::None,
+            };
+            recorder.record(kind, count, &times);
         }
+        let mut stats = recorder.stats();
         stats.calls.insert((Protocol::Redis, "get"), 100);
-        (stats.accepted, stats.bytes_in, stats.bytes_out) = (2, 2_200, 500);
+        let counts = &mut stats.counts;
+        (counts.accepted, counts.bytes_in, counts.bytes_out) = (2, 2_200, 500);
+        counts.answered = 100;
         let text = Statistics(&stats).to_string();
         let (table, counters) = text.split_once("\n\n").unwrap();
         let head = "replies mean p50 p90 p99 p99.9 p99.99 max";
@@ -151,8 +175,11 @@ mod tests {
             counters,
             [
                 words("calls redis get 100"),
+                words("requests answered 100"),
+                words("requests not answered 0"),
                 words("requests refused 0"),
                 words("connections accepted 2"),
+                words("connections turned away 0"),
                 words("connections cut 0"),
                 words("connections reset 0"),
                 words("bytes read 2200"),

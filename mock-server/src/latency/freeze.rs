@@ -113,7 +113,8 @@ impl Freeze {
 #[derive(Debug, Clone, Default)]
 pub struct Freezes {
     started: Stamp,
-    list: Box<[Freeze]>,
+    /// With their places in the list of all.
+    list: Box<[(usize, Freeze)]>,
 }
 
 impl Freezes {
@@ -126,10 +127,10 @@ impl Freezes {
     /// Those of `all` that hold the connection of this number, on a server that started at `started`.
     #[must_use]
     pub fn of_connection(all: &[Freeze], started: Stamp, connection: u64) -> Self {
-        let holding = all.iter().filter(|freeze| freeze.holds(connection));
+        let all = all.iter().copied().enumerate();
         Self {
             started,
-            list: holding.copied().collect(),
+            list: all.filter(|(_, freeze)| freeze.holds(connection)).collect(),
         }
     }
 
@@ -156,11 +157,32 @@ impl Freezes {
         self.started.add_nanos(since_start)
     }
 
+    /// Calls `note` for each freeze that moved a moment from `moment` to `end`: with its place in the
+    /// list of all freezes and its beginning in nanoseconds from the server's start.
+    pub(crate) fn each_around(&self, moment: Stamp, end: Stamp, note: &mut impl FnMut(usize, u64)) {
+        let started = self.started.as_nanos();
+        let (mut since_start, end) = (
+            moment.as_nanos().saturating_sub(started),
+            end.as_nanos().saturating_sub(started),
+        );
+        while since_start < end {
+            let around = |(place, freeze): &(usize, Freeze)| {
+                let (begin, end) = freeze.around(since_start)?;
+                Some((end, *place, begin))
+            };
+            let Some((next, place, begin)) = self.list.iter().filter_map(around).max() else {
+                return;
+            };
+            note(place, begin);
+            since_start = next;
+        }
+    }
+
     fn latest_end(&self, since_start: u64) -> Option<u64> {
         let around = self
             .list
             .iter()
-            .filter_map(|freeze| freeze.around(since_start));
+            .filter_map(|(_, freeze)| freeze.around(since_start));
         around.map(|(_, end)| end).max()
     }
 

@@ -96,12 +96,12 @@ impl Passage {
 
 impl Station {
     pub(crate) fn new(queue: &Queue) -> Self {
-        let limit = queue.limit.map(|limit| usize::try_from(limit));
+        let limit = queue.limit.unwrap_or(u64::MAX);
         Self {
             busy_until: BinaryHeap::with_capacity(queue.servers),
             servers: queue.servers,
             waiting: VecDeque::new(),
-            limit: limit.map_or(usize::MAX, |limit| limit.unwrap_or(usize::MAX)),
+            limit: usize::try_from(limit).unwrap_or(usize::MAX),
             came: 0,
         }
     }
@@ -199,7 +199,7 @@ mod tests {
             ),
             (
                 "limit=0, service=mixture(99%:uniform(1ms,3ms),1%:constant(50ms)), servers=1",
-                "servers=1,service=mixture(99%:uniform(min=1ms,max=3ms),1%:constant(50ms)),limit=0",
+                "servers=1,service=mixture(99%:uniform(1ms,3ms),1%:constant(50ms)),limit=0",
             ),
         ] {
             let queue: Queue = text.parse().unwrap();

@@ -49,7 +49,7 @@ const SCRATCH: usize = 64 * 1024;
 
 impl Hub {
     pub(super) fn new(clock: Clock, worker: Worker) -> Self {
-        let precise_after = worker.shared.config.record_rows;
+        let precise_after = worker.rows.is_some();
         Self {
             clock,
             worker: RefCell::new(worker),

@@ -21,8 +21,7 @@ use crate::clients::ClientInfo;
 use crate::dialect::{Dialect, Listener};
 use crate::event::{Mail, Recipient};
 use crate::session::Session;
-use crate::shared::Shared;
-use crate::stamp::Truth;
+use crate::truth::{RunId, Truth};
 use crate::worker::Worker;
 
 /// What the server tells a worker to do.
@@ -36,8 +35,8 @@ pub(crate) enum Order {
     },
     /// Send a copy of what was recorded so far.
     Snapshot(Sender<Truth>),
-    /// Forget what was recorded so far.
-    Reset(Sender<()>),
+    /// Begin a run and send what was recorded of the one before.
+    Begin(RunId, Sender<Truth>),
     /// Do something between the requests of clients.
     Run(Errand),
     /// End all connections and return what was recorded.
@@ -64,19 +63,14 @@ pub(crate) struct WorkerThread {
 }
 
 impl WorkerThread {
-    /// Starts worker `index`; `notify` is also rung when it has mail.
-    pub(crate) fn start(
-        index: usize,
-        shared: Arc<Shared>,
-        clock: Clock,
-        notify: Arc<Notify>,
-    ) -> io::Result<Self> {
+    /// Starts a worker; `notify` is also rung when it has mail.
+    pub(crate) fn start(worker: Worker, clock: Clock, notify: Arc<Notify>) -> io::Result<Self> {
         let (orders, inbox) = mpsc::channel();
         let bell = Arc::clone(&notify);
         let (ready, started) = mpsc::channel();
         let thread = thread::Builder::new()
-            .name(format!("kvlab-server-{index}"))
-            .spawn(move || run(index, shared, clock, &bell, inbox, &ready))?;
+            .name(format!("kvlab-server-{}", worker.index))
+            .spawn(move || run(worker, clock, &bell, inbox, &ready))?;
         match started.recv() {
             Ok(Ok(())) => Ok(Self {
                 orders,
@@ -111,8 +105,7 @@ impl WorkerThread {
 }
 
 fn run(
-    index: usize,
-    shared: Arc<Shared>,
+    worker: Worker,
     clock: Clock,
     notify: &Notify,
     inbox: Receiver<Order>,
@@ -120,8 +113,8 @@ fn run(
 ) -> Truth {
     // Timer slack does not touch the timerfd the waiter uses, only sleeps; a refusal is harmless.
     let _ = set_timer_slack_1ns();
-    let spin = shared.config.spin;
-    let hub = Rc::new(Hub::new(clock, Worker::new(index, shared)));
+    let spin = worker.shared.config.spin;
+    let hub = Rc::new(Hub::new(clock, worker));
     let runtime = match Builder::new_current_thread()
         .enable_io()
         .build_local(LocalOptions::default())
@@ -157,7 +150,7 @@ fn run(
             .borrow_mut()
             .close(now, &mut hub.worker.borrow_mut());
     }
-    hub.worker.borrow_mut().take_truth()
+    hub.worker.borrow_mut().take_truth(now)
 }
 
 /// Releases replies and starts held requests at their moments.
@@ -183,11 +176,11 @@ async fn take_orders(hub: &Rc<Hub>, notify: &Notify, inbox: &Receiver<Order>) {
                     client,
                 } => accept(hub, socket, listener, client),
                 Order::Snapshot(reply) => {
-                    let _ = reply.send(hub.worker.borrow().truth());
+                    let _ = reply.send(hub.worker.borrow().truth(hub.clock.now()));
                 }
-                Order::Reset(reply) => {
-                    hub.worker.borrow_mut().reset(hub.clock.now());
-                    let _ = reply.send(());
+                Order::Begin(run, reply) => {
+                    let truth = hub.worker.borrow_mut().begin_run(run, hub.clock.now());
+                    let _ = reply.send(truth);
                 }
                 Order::Run(Errand(errand)) => errand(hub.clock.now(), &mut hub.worker.borrow_mut()),
                 Order::Stop => return,

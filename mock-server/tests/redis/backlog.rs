@@ -51,7 +51,7 @@ fn requests_wait_while_too_much_is_unread_and_all_are_answered_in_the_end() {
     }
     assert_eq!(total, REQUESTS * REPLY);
     assert!(session.wants_input());
-    let calls = &worker.truth().stats.calls;
+    let calls = &worker.truth(Stamp::ZERO).stats.calls;
     let gets = calls.iter().find(|((_, name), _)| *name == "get");
     assert_eq!(gets.map(|(_, count)| *count), Some(REQUESTS as u64));
 }

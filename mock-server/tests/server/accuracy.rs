@@ -45,8 +45,8 @@ fn a_constant_millisecond_is_a_millisecond() {
     }
     let stats = &truth.stats;
     let (sojourn, error) = (
-        stats.sojourn.value_at_quantile(0.5),
-        stats.injection_error.value_at_quantile(0.5),
+        stats.all.sojourn.value_at_quantile(0.5),
+        stats.all.injection_error.value_at_quantile(0.5),
     );
     assert!(sojourn < 1_500_000, "median sojourn {sojourn} ns");
     assert!(error < 500_000, "median injection error {error} ns");

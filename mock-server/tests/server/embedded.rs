@@ -4,9 +4,9 @@ use std::io::ErrorKind;
 use std::net::TcpStream;
 use std::time::Duration;
 
-use kvlab_mock_server::exchange::Protocol;
+use kvlab_mock_server::exchange::{Class, Protocol};
 use kvlab_mock_server::stamp::FaultKind;
-use kvlab_mock_server::{MockServer, StartError};
+use kvlab_mock_server::{MockServer, RunId, StartError, Truth};
 
 use crate::wire::{Client, aerospike_node_name};
 
@@ -96,8 +96,8 @@ fn rows_and_distributions_tell_what_was_done() {
         assert!(row.answered && row.read <= row.start && row.due <= row.written);
         assert_eq!(row.due, row.start.add_nanos(row.wanted_ns));
     }
-    assert_eq!(truth.stats.sojourn.len(), 2);
-    assert!(truth.stats.sojourn.max() >= 2_000_000);
+    assert_eq!(truth.stats.all.sojourn.len(), 2);
+    assert!(truth.stats.all.sojourn.max() >= 2_000_000);
     server.reset_truth();
     assert!(server.truth().rows.is_empty());
 }
@@ -197,7 +197,10 @@ fn cut_connections_end_with_what_was_under_way_unanswered() {
     assert_eq!(other.ask("PING"), "+PONG");
     let cut = server.shared().started + Duration::from_millis(400);
     let truth = server.stop();
-    assert_eq!((truth.stats.closed, truth.stats.reset), (1, 1));
+    assert_eq!(
+        (truth.stats.counts.closed, truth.stats.counts.reset),
+        (1, 1)
+    );
     for number in [1, 2] {
         let mut rows = truth.rows.iter().filter(|row| row.connection == number);
         let row = rows.next().unwrap();
@@ -214,4 +217,107 @@ fn cut_connections_end_with_what_was_under_way_unanswered() {
         }
         assert_eq!(rows.next(), None);
     }
+}
+
+#[test]
+fn a_server_serves_several_runs_and_keeps_them_apart() {
+    let server = MockServer::builder()
+        .latency("get=constant(150ms)")
+        .freeze("at=0,for=1ms")
+        .record_rows(true)
+        .start()
+        .unwrap();
+    let mut client = Client::connect(server.redis_addr().unwrap());
+    assert_eq!(client.ask("SET key value"), "+OK");
+    let before = server.begin_run(7);
+    assert_eq!((before.run, before.rows.len()), (RunId(0), 1));
+    assert_eq!(before.stalls.len(), 1);
+    assert_eq!(client.ask("PING"), "+PONG");
+    // Read in run 7, answered in run 8.
+    client.send(b"GET key\r\n");
+    while server.truth().stats.calls.len() < 2 {
+        std::thread::yield_now();
+    }
+    let seven = server.begin_run(8);
+    assert_eq!(client.line(), "value");
+    assert_eq!(client.ask("SET key other"), "+OK");
+    let eight = server.finish_run();
+    assert_eq!(client.ask("PING"), "+PONG");
+    let after = server.stop();
+
+    let commands =
+        |truth: &Truth| -> Vec<&str> { truth.rows.iter().map(|row| row.command).collect() };
+    assert_eq!((seven.run, commands(&seven)), (RunId(7), vec!["ping"]));
+    assert_eq!(seven.stats.calls[&(Protocol::Redis, "get")], 1);
+    assert_eq!(
+        (seven.stats.counts.answered, seven.stats.counts.late),
+        (1, 0)
+    );
+    assert!(seven.stalls.is_empty());
+    assert_eq!((eight.run, commands(&eight)), (RunId(8), vec!["set"]));
+    assert_eq!(
+        (eight.stats.counts.answered, eight.stats.counts.late),
+        (1, 1)
+    );
+    let kinds: Vec<_> = eight.stats.kinds.keys().map(|kind| kind.class).collect();
+    assert_eq!(kinds, [Class::Write]);
+    assert_eq!(eight.stats.calls.len(), 1);
+    // The second row of the connection and the first of the run.
+    assert_eq!(eight.rows[0].sequence, 3);
+    assert_eq!((after.run, commands(&after)), (RunId(0), vec!["ping"]));
+    assert!(seven.taken <= eight.begun && seven.begun >= before.begun);
+}
+
+#[test]
+fn of_many_rows_the_last_are_kept_and_the_others_counted() {
+    let server = MockServer::builder()
+        .workers(2)
+        .record_last_rows(5)
+        .start()
+        .unwrap();
+    let address = server.redis_addr().unwrap();
+    for _ in 0..2 {
+        let mut client = Client::connect(address);
+        for _ in 0..6 {
+            assert_eq!(client.ask("PING"), "+PONG");
+        }
+    }
+    let truth = server.stop();
+    assert_eq!((truth.rows.len(), truth.rows_dropped), (5, 7));
+    assert!(truth.rows.iter().all(|row| row.connection == 1));
+    assert_eq!(truth.stats.counts.answered, 12);
+}
+
+#[test]
+fn rows_are_written_to_a_file() {
+    let path = std::env::temp_dir().join(format!("kvlab-embedded-{}.csv", std::process::id()));
+    let server = MockServer::builder()
+        .workers(2)
+        .rows_file(&path)
+        .start()
+        .unwrap();
+    let address = server.redis_addr().unwrap();
+    for _ in 0..2 {
+        assert_eq!(Client::connect(address).ask("SET key value"), "+OK");
+    }
+    let (truth, rows) = server.stop_all();
+    rows.unwrap();
+    assert!(truth.rows.is_empty());
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    let lines: Vec<&str> = text.lines().skip(1).collect();
+    assert_eq!(lines.len(), 2);
+    assert!(
+        lines.iter().all(|line| line.contains(",redis,write,set,")),
+        "{text}"
+    );
+    let full = MockServer::builder()
+        .rows_file("/dev/full")
+        .start()
+        .unwrap_err();
+    assert!(
+        full.to_string()
+            .starts_with("cannot write rows to /dev/full: "),
+        "{full}"
+    );
 }

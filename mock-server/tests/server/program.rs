@@ -309,15 +309,20 @@ fn rows_of_every_request_are_written_at_the_end() {
     let text = fs::read_to_string(file.name()).unwrap();
     let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split(',').collect()).collect();
     assert_eq!(rows.len(), 3, "{text}");
-    assert_eq!(rows[0].len(), rows[1].len());
-    let number = |row: usize, column: usize| rows[row][column].parse::<u64>().unwrap();
+    let field = |row: usize, name: &str| {
+        let column = rows[0].iter().position(|column| *column == name).unwrap();
+        rows[row][column]
+    };
+    let number = |row: usize, name: &str| field(row, name).parse::<u64>().unwrap();
     for (row, command, wanted_ns) in [(1, "ping", 0), (2, "get", 2_000_000)] {
-        assert_eq!(rows[row][1], "0");
-        assert_eq!(number(row, 2), row as u64 - 1);
-        assert_eq!(rows[row][3], command);
-        assert_eq!((number(row, 5), number(row, 6)), (wanted_ns, wanted_ns));
-        assert!(number(row, 7) >= wanted_ns);
-        assert_eq!(rows[row][8], "true");
+        assert_eq!(rows[row].len(), rows[0].len());
+        assert_eq!(number(row, "ordinal"), 0);
+        assert_eq!(number(row, "sequence"), row as u64 - 1);
+        assert_eq!(field(row, "command"), command);
+        assert_eq!(number(row, "wanted_ns"), wanted_ns);
+        assert_eq!(number(row, "due_ns"), wanted_ns);
+        assert!(number(row, "written_ns") >= wanted_ns);
+        assert_eq!(field(row, "answered"), "true");
     }
     let (code, _, stderr) = Server::start(&["--rows", "/nonexistent/rows.csv"]).end();
     assert_eq!(code, Some(2));

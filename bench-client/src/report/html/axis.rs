@@ -64,10 +64,15 @@ impl Axis {
         let high = length_ns.max(1) as f64;
         let step = step(high / TIME_TICKS);
         let mut axis = Self::between(Law::Linear, 0.0, high, Unit::Time);
-        axis.ticks = (0..)
+        let values: Vec<f64> = (0..)
             .map(|index| f64::from(index) * step)
             .take_while(|value| *value <= high * 1.000_001)
-            .map(|value| axis.tick(value, false))
+            .collect();
+        let many = values.len() > 4;
+        axis.ticks = values
+            .into_iter()
+            .enumerate()
+            .map(|(index, value)| axis.tick(value, many && index % 2 == 1))
             .collect();
         axis
     }
@@ -255,6 +260,19 @@ mod tests {
             ["0", "5 s", "10 s", "15 s", "20 s"]
         );
         assert_eq!(labels(&Axis::of_time(700_000_000)).len(), 4);
+    }
+
+    #[test]
+    fn every_second_of_many_marks_of_time_may_go_unnamed() {
+        let minor = |length_ns| {
+            let axis = Axis::of_time(length_ns);
+            axis.ticks()
+                .iter()
+                .map(|tick| tick.minor)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(minor(500_000_000), [false, true, false, true, false, true]);
+        assert_eq!(minor(700_000_000), [false; 4]);
     }
 
     #[test]

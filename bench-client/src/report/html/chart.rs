@@ -35,6 +35,21 @@ pub struct Chart {
     pub bands: Vec<Band>,
     /// What the marked stretches are.
     pub bands_are: &'static str,
+    /// Values that are known within bounds.
+    pub ranges: Vec<Range>,
+    /// What they are.
+    pub ranges_are: &'static str,
+}
+
+/// A value that is known within bounds, drawn as a bar from end to end.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Range {
+    /// Where it lies along the x axis, from 0 to 1.
+    pub at: f64,
+    /// The least it may be.
+    pub low: u64,
+    /// The most it may be.
+    pub high: u64,
 }
 
 /// One of the places along the x axis for which the curves have values.
@@ -141,6 +156,8 @@ impl Render for Chart {
                             (self.marks())
                             (self.drawn_bands())
                             (self.lines())
+                            (self.lone_values())
+                            (self.drawn_ranges())
                             line.frame x1="0" x2="100%" y1=(pixels(HEIGHT)) y2=(pixels(HEIGHT)) {}
                             text.axis x="50%" y=(pixels(HEIGHT + 38.0)) text-anchor="middle" {
                                 (self.x_title)
@@ -170,6 +187,16 @@ impl Chart {
                             line.curve.(curve.look.class()) x1="1" x2="29" y1="5" y2="5" {}
                         }
                         (curve.name)
+                    }
+                }
+                @if !self.ranges.is_empty() {
+                    li {
+                        svg.ranges width="30" height="12" aria-hidden="true" {
+                            line x1="15" x2="15" y1="1" y2="11" {}
+                            line x1="9" x2="21" y1="1" y2="1" {}
+                            line x1="9" x2="21" y1="11" y2="11" {}
+                        }
+                        (self.ranges_are)
                     }
                 }
                 @if !self.bands.is_empty() {
@@ -216,6 +243,45 @@ impl Chart {
         }
     }
 
+    /// Values without a neighbour, through which no line goes.
+    fn lone_values(&self) -> Markup {
+        let is_lone = |curve: &Curve, index: usize| {
+            let before = index
+                .checked_sub(1)
+                .and_then(|index| curve.values.get(index));
+            let after = curve.values.get(index + 1);
+            before.copied().flatten().is_none() && after.copied().flatten().is_none()
+        };
+        html! {
+            g.lone {
+                @for curve in &self.curves {
+                    @for (index, (place, value)) in self.grid.iter().zip(&curve.values).enumerate() {
+                        @if let Some(value) = value.filter(|_| is_lone(curve, index)) {
+                            @let y = HEIGHT * (1.0 - self.y.place(float(value)));
+                            circle.(curve.look.class()) cx=(percent(place.at)) cy=(pixels(y)) r="3" {}
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Bars with caps; one that is too short to be seen is a line across.
+    fn drawn_ranges(&self) -> Markup {
+        let y = |value| pixels(HEIGHT * (1.0 - self.y.place(float(value))));
+        html! {
+            g.ranges {
+                @for range in &self.ranges {
+                    svg x=(percent(range.at)) overflow="visible" {
+                        line x1="0" x2="0" y1=(y(range.low)) y2=(y(range.high)) {}
+                        line x1="-6" x2="6" y1=(y(range.low)) y2=(y(range.low)) {}
+                        line x1="-6" x2="6" y1=(y(range.high)) y2=(y(range.high)) {}
+                    }
+                }
+            }
+        }
+    }
+
     /// Truth first, so that the others lie above it.
     fn lines(&self) -> Markup {
         let (below, above): (Vec<_>, Vec<_>) =
@@ -250,10 +316,6 @@ impl Chart {
             }
             path.push(if pen_down { 'L' } else { 'M' });
             path += &format!("{} {}", point.0, point.1);
-            if !pen_down {
-                // A lone value shows as a dot, by the round end of a line without length.
-                path += "h0";
-            }
             pen_down = true;
             last = Some(point);
         }
@@ -392,6 +454,12 @@ mod tests {
                 to: 0.5,
             }],
             bands_are: "freezes",
+            ranges: vec![Range {
+                at: 0.5,
+                low: 500_000,
+                high: 1_000_000,
+            }],
+            ranges_are: "certified",
         }
     }
 
@@ -399,8 +467,18 @@ mod tests {
     fn curve_is_lifted_where_it_has_no_value() {
         let chart = chart();
         // The axis goes from 0 to 2.5 ms over 260 pixels.
-        assert_eq!(chart.path(&chart.curves[0]), "M0 156h0L2500 52M7500 156h0");
+        assert_eq!(chart.path(&chart.curves[0]), "M0 156L2500 52M7500 156");
         assert_eq!(chart.path(&chart.curves[1]), "");
+    }
+
+    #[test]
+    fn a_value_without_a_neighbour_is_a_dot() {
+        let text = chart().lone_values().into_string();
+        assert_eq!(text.matches("<circle").count(), 1, "{text}");
+        assert!(
+            text.contains("class=\"first\" cx=\"75.000%\" cy=\"156\""),
+            "{text}"
+        );
     }
 
     #[test]
@@ -413,6 +491,14 @@ mod tests {
             text.contains("x=\"25.000%\" y=\"0\" width=\"25.000%\""),
             "{text}"
         );
+    }
+
+    #[test]
+    fn a_range_is_a_bar_with_two_caps() {
+        let text = chart().drawn_ranges().into_string();
+        assert!(text.contains("x=\"50.000%\""), "{text}");
+        assert!(text.contains("y1=\"208\" y2=\"156\""), "{text}");
+        assert_eq!(text.matches("<line").count(), 3, "{text}");
     }
 
     #[test]

@@ -6,12 +6,12 @@ use std::io::{self, Write};
 use maud::{Markup, html};
 
 use super::axis::{Axis, Unit};
-use super::chart::{Chart, Curve, Look, Place};
+use super::chart::{Chart, Curve, Look, Place, Range};
 use super::page::{Tone, badge, facts, page, scrolling, table, tiles};
 use super::progress::{Point, Progress};
 use super::tail::Share;
-use super::units::{count, percent, round_time_of, time};
-use crate::record::{ClassTally, Interval, Latency, Summary};
+use super::units::{count, difference, percent, round_time_of, time};
+use crate::record::{Certificate, CertifiedLatency, ClassTally, Interval, Latency, Summary};
 use crate::report::number::{bytes_per_second, counted, rate};
 use crate::report::quantile::QUANTILES;
 use crate::report::{Head, Report, Support, all_classes, nanos, notice};
@@ -87,6 +87,9 @@ fn render(head: &Head, summary: &Summary, points: &[Point]) -> String {
             div.pair {
                 (panel(percentiles(summary, &total)))
                 (panel(over_time(summary, points)))
+            }
+            @if let Some(certificate) = &summary.certificate {
+                (certified(certificate))
             }
             section.panel {
                 h3 { "Latency" }
@@ -164,7 +167,12 @@ fn headline(summary: &Summary, total: &ClassTally) -> Markup {
         .take(4)
         .map(|quantile| {
             let value = supported(quantile.of(latency));
-            (format!("{} {name}", quantile.title), html! { (value) })
+            let bound = bound(summary, quantile.title);
+            let value = html! {
+                (value)
+                @if let Some(bound) = bound { small { (bound) } }
+            };
+            (format!("{} {name}", quantile.title), value)
         })
         .collect();
     let largest = if latency.is_empty() {
@@ -183,6 +191,21 @@ fn headline(summary: &Summary, total: &ClassTally) -> Markup {
     ));
     list.push(("failed".to_owned(), html! { (count(outcomes.failed())) }));
     tiles(list)
+}
+
+/// What a certificate says of a quantile of the latency that a reader means first.
+fn bound(summary: &Summary, title: &str) -> Option<String> {
+    let certificate = summary.certificate.as_ref()?;
+    let quantile = certificate
+        .quantiles
+        .iter()
+        .find(|quantile| quantile.latency == certified_first(summary) && quantile.title == title)?;
+    let bound = quantile.bound.as_ref().ok()?;
+    Some(format!(
+        "certified {} ±{}",
+        time(bound.server_ns),
+        time(bound.half_width_ns)
+    ))
 }
 
 /// `~` marks a weak quantile, `n/a` one without support.
@@ -230,21 +253,53 @@ fn percentiles(summary: &Summary, total: &ClassTally) -> Option<Chart> {
             }
         })
         .collect();
+    let ranges = ranges(summary, &x);
     let values = curves
         .iter()
-        .flat_map(|curve| curve.values.iter().flatten());
+        .flat_map(|curve| curve.values.iter().flatten().copied())
+        .chain(ranges.iter().flat_map(|range| [range.low, range.high]));
     Some(Chart {
         id: "percentiles".to_owned(),
         title: "Latency by percentile".to_owned(),
         caption: "Each step to the right is ten times rarer.".to_owned(),
-        y: Axis::of_values(values.copied(), Unit::Time),
+        y: Axis::of_values(values, Unit::Time),
         x,
         x_title: "percentile".to_owned(),
         grid,
         curves,
         bands: Vec::new(),
         bands_are: "",
+        ranges,
+        ranges_are: "server's own time, certified",
     })
+}
+
+/// The bounds of the latency that a reader means first.
+fn ranges(summary: &Summary, x: &Axis) -> Vec<Range> {
+    let Some(certificate) = &summary.certificate else {
+        return Vec::new();
+    };
+    certificate
+        .quantiles
+        .iter()
+        .filter(|quantile| quantile.latency == certified_first(summary))
+        .filter_map(|quantile| {
+            let bound = quantile.bound.as_ref().ok()?;
+            Some(Range {
+                at: x.place(1.0 / (1.0 - quantile.q)),
+                low: bound.low_ns(),
+                high: bound.high_ns(),
+            })
+        })
+        .collect()
+}
+
+fn certified_first(summary: &Summary) -> CertifiedLatency {
+    if summary.load.is_open() {
+        CertifiedLatency::Response
+    } else {
+        CertifiedLatency::Service
+    }
 }
 
 fn over_time(summary: &Summary, points: &[Point]) -> Option<Chart> {
@@ -284,6 +339,8 @@ fn over_time(summary: &Summary, points: &[Point]) -> Option<Chart> {
         curves,
         bands: Vec::new(),
         bands_are: "",
+        ranges: Vec::new(),
+        ranges_are: "",
     })
 }
 
@@ -327,6 +384,8 @@ fn rates(points: &[Point]) -> Option<Chart> {
         curves,
         bands: Vec::new(),
         bands_are: "",
+        ranges: Vec::new(),
+        ranges_are: "",
     })
 }
 
@@ -377,6 +436,55 @@ fn quantiles(summary: &Summary, total: &ClassTally) -> Markup {
                 "Response time counts from the intended start, service time from the send."
             } @else {
                 "Service time counts from the send."
+            }
+        }
+    }
+}
+
+/// What is certified, or why nothing is.
+fn certified(certificate: &Certificate) -> Markup {
+    let name = "Certified";
+    let heads = [
+        "latency",
+        "reported",
+        "added by client and machine",
+        "server's own time",
+        "bound",
+    ];
+    let rows = certificate.quantiles.iter().map(|quantile| {
+        let mut row = vec![
+            html! { (quantile.title) span.of { (quantile.latency.name()) " time" } },
+            html! { (time(quantile.reported_ns)) },
+        ];
+        match &quantile.bound {
+            Ok(bound) => {
+                let added = i128::from(quantile.reported_ns) - i128::from(bound.server_ns);
+                let added = i64::try_from(added).unwrap_or(i64::MAX);
+                row.push(html! { (difference(added)) });
+                row.push(html! { (time(bound.server_ns)) });
+                row.push(html! { "±" (time(bound.half_width_ns)) });
+            }
+            Err(reason) => {
+                row.extend([html! { "\u{2013}" }, html! { "\u{2013}" }]);
+                row.push(html! { span.why { (reason) } });
+            }
+        }
+        row
+    });
+    let requests: u64 = certificate.runs.iter().map(|run| run.requests).sum();
+    html! {
+        section.panel {
+            h3 { (name) }
+            @if let Some(reason) = &certificate.refused {
+                p { (badge(Tone::Doubtful, "no certificate")) " " (reason) }
+            } @else {
+                (scrolling(name, &table(name, heads, rows)))
+                p.checks {
+                    "The server's own time lies within the bound in 95 of 100 cases, by "
+                    (counted(certificate.runs.len() as u64, "run")) " of " (count(requests))
+                    " requests in all against a known server on this machine, half before and half \
+                     after. The network is no part of it."
+                }
             }
         }
     }
@@ -535,7 +643,7 @@ fn environment(head: &Head, summary: &Summary) -> Markup {
 mod tests {
     use super::super::super::sample;
     use super::*;
-    use crate::record::Tally;
+    use crate::record::{Bound, CertifiedQuantile, Tally};
 
     fn finished(head: Head, summary: &Summary) -> String {
         let mut out = Vec::new();
@@ -566,6 +674,50 @@ mod tests {
         );
         assert!(text.contains("<dt>largest</dt><dd>4.194 ms</dd>"), "{text}");
         assert!(text.contains("thread 1 used 75.0 % of a core"), "{text}");
+    }
+
+    #[test]
+    fn a_certificate_stands_beside_its_quantiles_and_in_the_chart() {
+        let quantile = |q, title, bound| CertifiedQuantile {
+            latency: CertifiedLatency::Response,
+            q,
+            title,
+            reported_ns: sample::B,
+            bound,
+        };
+        let bound = Bound {
+            server_ns: 1_000_000,
+            half_width_ns: 60_000,
+        };
+        let mut summary = sample::open_loop();
+        summary.certificate = Some(Certificate {
+            quantiles: vec![
+                quantile(0.5, "p50", Ok(bound)),
+                quantile(0.999, "p99.9", Err("too few samples".to_owned())),
+            ],
+            refused: None,
+            runs: Vec::new(),
+        });
+        let text = finished(sample::head(), &summary);
+        assert!(text.contains("certified 1.000 ms ±60.0 µs"), "{text}");
+        assert!(
+            text.contains("<td>+48.6 µs</td><td>1.000 ms</td><td>±60.0 µs</td>"),
+            "{text}"
+        );
+        assert!(
+            text.contains("<span class=\"why\">too few samples</span>"),
+            "{text}"
+        );
+        let ranges = text.split("<g class=\"ranges\">").nth(1).unwrap();
+        let ranges = ranges.split("</g>").next().unwrap();
+        assert_eq!(ranges.matches("<svg").count(), 1, "{ranges}");
+
+        summary.certificate = Some(Certificate {
+            refused: Some("the machine was too noisy".to_owned()),
+            ..Certificate::default()
+        });
+        let text = finished(sample::head(), &summary);
+        assert!(text.contains("the machine was too noisy"), "{text}");
     }
 
     #[test]

@@ -54,6 +54,8 @@ pub(super) fn percentiles(series: &Percentiles, id: &str) -> Option<Chart> {
         curves,
         bands: Vec::new(),
         bands_are: "",
+        ranges: Vec::new(),
+        ranges_are: "",
     })
 }
 
@@ -154,6 +156,8 @@ pub(super) fn over_time(series: &Series, open: bool, id: &str) -> Option<Chart> 
             .map(|freeze| band(freeze, over_time))
             .collect(),
         bands_are: "freezes",
+        ranges: Vec::new(),
+        ranges_are: "",
     })
 }
 

@@ -23,6 +23,7 @@ pub(super) fn section(part: &PartReport, tier: Tier, id: &str, folded: bool) -> 
             p.lead {
                 (describe(&part.load))
                 @if part.attempts > 1 { "; after " (part.attempts - 1) " void runs" }
+                @if !part.runs.is_empty() { (repeated(&part.runs)) }
             }
             @if folded {
                 details {
@@ -34,6 +35,15 @@ pub(super) fn section(part: &PartReport, tier: Tier, id: &str, folded: bool) -> 
             }
         }
     }
+}
+
+fn repeated(runs: &[Verdict]) -> String {
+    let verdicts: Vec<String> = runs.iter().map(ToString::to_string).collect();
+    format!(
+        "; {} runs: {}; the last of the worst is shown",
+        runs.len(),
+        verdicts.join(", ")
+    )
 }
 
 fn body(part: &PartReport, tier: Tier, id: &str) -> Markup {

@@ -73,8 +73,10 @@ fn read(path: &Path) -> Result<String, LawError> {
 
 fn wrong(path: &Path, line: Option<usize>, message: impl Into<String>) -> LawError {
     LawError::File {
-        path: path.display().to_string(),
-        place: line.map_or_else(String::new, |line| format!(", line {line}")),
+        place: match line {
+            Some(line) => format!("{}, line {line}", path.display()),
+            None => path.display().to_string(),
+        },
         message: message.into(),
     }
 }

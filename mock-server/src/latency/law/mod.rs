@@ -56,11 +56,9 @@ pub enum LawError {
         expected: &'static str,
     },
     /// A file that no law can be read from.
-    #[error("{path}{place}: {message}")]
+    #[error("{place}: {message}")]
     File {
-        /// The file.
-        path: String,
-        /// The line, as `, line 3`, if it is about one.
+        /// The file, and the line if it is about one.
         place: String,
         /// What is wrong.
         message: String,
