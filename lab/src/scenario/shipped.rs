@@ -7,7 +7,7 @@ impl Scenario {
     /// Names and texts of the scenarios that are built in, by name.
     #[must_use]
     pub fn shipped() -> &'static [(&'static str, &'static str)] {
-        &FILES
+        FILES
     }
 
     /// The built-in scenario of a name, if there is one.
@@ -40,7 +40,7 @@ macro_rules! files {
     };
 }
 
-const FILES: [(&str, &str); 15] = files![
+const FILES: &[(&str, &str)] = &files![
     "constant-50",
     "faults",
     "fixed-hash",
