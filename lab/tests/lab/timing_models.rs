@@ -115,7 +115,7 @@ fn a_queue_is_one_line_for_all_connections_threads_and_workers() {
         "queue = 'servers=2,service=exponential(mean=600us)'\nlatency = 'uniform(0,1ms)'",
         // All that a freeze holds comes to the queue at its end.
         "queue = 'servers=2,service=uniform(100us,900us)'\nfreeze = 'every=100ms,for=30ms'",
-        "queue = 'servers=3,service=constant(1ms)'\nfreeze = 'every=90ms,for=30ms,connection=1'",
+        "queue = 'servers=1,service=uniform(200us,700us)'\nfreeze = 'every=90ms,for=30ms,connection=1'",
         "queue = 'servers=1,service=uniform(100us,700us),limit=1'",
         "queue = 'servers=1,service=uniform(100us,700us),limit=0'",
     ] {

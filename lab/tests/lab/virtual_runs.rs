@@ -175,11 +175,14 @@ fn freeze_with_slots_to_spare_has_the_quantiles_of_the_closed_form() {
     let (evidence, judgement) = run(&shipped("freeze"), 0);
     assert_passes(&judgement, "freeze.toml");
     // Arrivals reach the server x after the whole milliseconds at which freezes begin. Of each
-    // 2000, one is due in the first millisecond of the freeze and 150 arrive in it; they stay
-    // there 151 - x (twice), 150 - x, ... 2 - x, the others 1 ms. p99 is the 21st from above, p99.9
-    // the third.
+    // 2000, 150 arrive in a freeze and stay there 150.7 - x, 149.7 - x, ... 1.7 - x; the one before
+    // them is due in the freeze if x is at least 0.3, and stays 151 - x. The others stay 0.7 ms. p99
+    // is the 21st from above, p99.9 the third.
     let x = (evidence.summary.started.as_nanos() + LEG_NS) % MS;
     assert!(x > 0);
+    let delay = 7 * MS / 10;
+    let one_before = if x >= MS - delay { 1 } else { 0 };
+    let from_above = |rank: u64| 150 * MS + delay - x - (rank - 1 - one_before) * MS;
     let stay = |place: usize| {
         let service = &judgement.figures[0].quantiles[place];
         let response = &judgement.figures[1].quantiles[place];
@@ -187,10 +190,10 @@ fn freeze_with_slots_to_spare_has_the_quantiles_of_the_closed_form() {
         assert_eq!(response.true_ns, service.true_ns + 2 * LEG_NS);
         (service.quantile, service.true_ns)
     };
-    assert_eq!(stay(0), (Quantile::P50, MS));
-    assert_eq!(stay(1), (Quantile::P90, MS));
-    assert_eq!(stay(2), (Quantile::P99, 132 * MS - x));
-    assert_eq!(stay(3), (Quantile::P99_9, 150 * MS - x));
+    assert_eq!(stay(0), (Quantile::P50, delay));
+    assert_eq!(stay(1), (Quantile::P90, delay));
+    assert_eq!(stay(2), (Quantile::P99, from_above(21)));
+    assert_eq!(stay(3), (Quantile::P99_9, from_above(3)));
     assert_eq!(judgement.accounting.due, 20_000);
 }
 
@@ -204,11 +207,11 @@ fn freeze_with_one_slot_queues_in_the_client_and_only_the_response_time_tells() 
     };
     let (of_service, of_response) = (&service.quantiles[2], &response.quantiles[2]);
     // Ten of 2000 requests are sent into a freeze: the service time's p99 knows nothing of it.
-    assert_eq!(of_service.true_ns, MS);
-    // 150 arrive in it and about 16 more wait behind them: the 20th from above has about 131 ms
-    // of the freeze before it and at most 16 rounds of 1 ms each behind it.
+    assert_eq!(of_service.true_ns, 7 * MS / 10);
+    // 150 arrive in it and about 12 more wait behind them: the 20th from above has about 131 ms
+    // of the freeze before it and at most 17 rounds of 0.7 ms each behind it.
     let p99 = of_response.true_ns;
-    assert!((131 * MS..148 * MS).contains(&p99), "{p99}");
+    assert!((130 * MS..143 * MS).contains(&p99), "{p99}");
 }
 
 #[test]
