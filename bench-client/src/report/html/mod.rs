@@ -10,6 +10,7 @@
 //! The lab builds its pages of the same pieces.
 
 pub mod axis;
+mod certificate;
 pub mod chart;
 pub mod deviation;
 pub mod page;

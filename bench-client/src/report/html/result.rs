@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use maud::{Markup, html};
 
 use super::axis::{Axis, Unit};
+use super::certificate;
 use super::chart::{Chart, Curve, Look, Place, Range};
 use super::page::{Tone, badge, facts, page, scrolling, table, tiles};
 use super::progress::{Point, Progress};
@@ -94,6 +95,9 @@ fn render(head: &Head, summary: &Summary, points: &[Point]) -> String {
             section.panel {
                 h3 { "Latency" }
                 (quantiles(summary, &total))
+            }
+            @if let Some(certificate) = &summary.certificate {
+                section.panel { (certificate::section(certificate)) }
             }
             section.panel {
                 h3 { "How the requests ended" }
