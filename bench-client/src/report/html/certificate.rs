@@ -90,9 +90,15 @@ mod tests {
         for part in ["service p50", &time(1_670_000), &time(1_790_000)] {
             assert!(page.contains(part), "{part} in {page}");
         }
-        assert!(page.contains("service p99 has no bound: too &lt;noisy&gt;."), "{page}");
+        assert!(
+            page.contains("service p99 has no bound: too &lt;noisy&gt;."),
+            "{page}"
+        );
         certificate.refused = Some("interrupted".to_owned());
         let page = section(&certificate).into_string();
-        assert!(page.contains("None: interrupted.") && !page.contains("<table"), "{page}");
+        assert!(
+            page.contains("None: interrupted.") && !page.contains("<table"),
+            "{page}"
+        );
     }
 }
