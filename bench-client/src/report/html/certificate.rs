@@ -9,12 +9,12 @@ use crate::record::{Certificate, CertifiedQuantile};
 /// The bounds of the quantiles, or why there are none.
 pub(super) fn section(certificate: &Certificate) -> Markup {
     let heads = [
-        "Quantile",
-        "Reported",
-        "Server's own",
-        "Bound",
-        "Least",
-        "Most",
+        "quantile",
+        "reported",
+        "server's own time",
+        "bound",
+        "least",
+        "most",
     ];
     let rows = certificate.quantiles.iter().map(row);
     let requests: u64 = certificate.runs.iter().map(|run| run.requests).sum();
