@@ -253,9 +253,23 @@ fn distance_score(
         Some(Limit::Within(tolerance)) => score.within(precise(tolerance.of_ns(mean))),
         None => {
             let usual = Tolerance::new(W1_MICROS, W1_PERCENT).of_ns(mean);
-            score.within(precise(usual + mean_spread(basis.floor)))
+            let server = match of {
+                Aspect::Response => injection_error(basis.sample),
+                _ => 0,
+            };
+            score.within(precise(usual + server + mean_spread(basis.floor)))
         }
     }
+}
+
+/// What the server was late by, on the average: the timetable does not know it, and the client is not
+/// to blame.
+fn injection_error(sample: &super::Sample<'_>) -> u64 {
+    let late = sample.timed.iter().map(|pair| &pair.server);
+    let late: Sorted = late
+        .map(|row| row.written.saturating_since(row.due))
+        .collect();
+    late.rounded_mean()
 }
 
 /// What the client's histogram can hold, and what it could not.

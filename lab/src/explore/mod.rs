@@ -1,7 +1,7 @@
 //! Exploring: random scenarios under virtual time, each of which has to be exact.
 //!
 //! A scenario is drawn ([`draw`]) as a plan ([`plan`]), rendered to the text of a scenario file, and
-//! put to the test ([`trial`]): the lab's own checks have to hold, and more that is true only without
+//! put to the test ([`mod@trial`]): the lab's own checks have to hold, and more that is true only without
 //! sockets ([`invariants`]). The first scenario that fails is made as small as it can be
 //! ([`mod@shrink`]). Scenarios are independent of each other and run on all cores; what comes out
 //! depends on the seed and the number of scenarios alone.

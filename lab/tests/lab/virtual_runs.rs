@@ -1,10 +1,12 @@
 //! Runs under virtual time are exact, complete and reproducible.
 
+use kvlab::explore::trial::{Depth, Outcome, trial};
 use kvlab::report::json;
+use kvlab::runner::client::Own;
 use kvlab::runner::suite::{self, Clock};
 use kvlab::scenario::Scenario;
-use kvlab::truth::Quantile;
 use kvlab::truth::digest::of_pairs;
+use kvlab::truth::{Pair, Quantile};
 use kvlab_bench_client::Control;
 
 use super::support::{assert_passes, finding, run, scenario};
@@ -158,6 +160,51 @@ fn time_outs_and_lost_connections_are_accounted_for_and_exact() {
             pair.client.received.is_none()
                 && pair.server.due.saturating_since(pair.client.sent) > 50 * MS
         }));
+    }
+}
+
+#[test]
+fn connections_that_the_server_ends_are_accounted_for_and_exact() {
+    let server = "latency = 'uniform(1ms,3ms)'\ncut = ['at=150ms', 'every=300ms,how=reset']";
+    for load in ["rate = 2000", "pipeline = 4", "rate = 3000\npipeline = 4"] {
+        let client =
+            format!("connections = 5\n{load}\nduration = '1s'\nexpect = {{ failed = 1000 }}");
+        for text in both_protocols(server, &client) {
+            let (evidence, judgement) = run(&scenario(&text), 0);
+            assert_passes(&judgement, &text);
+            let accounting = &judgement.accounting;
+            assert!(accounting.lost > 0, "{accounting:?}\n{text}");
+            assert_eq!(accounting.accounted, accounting.due, "{text}");
+            // Each connection was made anew and carried load again.
+            let again = |pair: &&Pair| pair.client.ordinal > 0 || pair.server.connection >= 5;
+            assert!(
+                evidence.joined.pairs.iter().filter(again).count() > 100,
+                "{text}"
+            );
+        }
+    }
+}
+
+#[test]
+fn rows_text_and_json_are_the_same_bytes_whenever_a_variant_is_run_again() {
+    let faults = [
+        (
+            "latency = 'constant(1ms)'\nfreeze = 'every=300ms,for=150ms'",
+            "connections = 5\ntimeout = '50ms'\nduration = '1s'\nexpect = { failed = 1000 }",
+        ),
+        (
+            "latency = 'uniform(1ms,3ms)'\ncut = 'every=100ms'",
+            "connections = 5\nrate = 2000\nduration = '500ms'\nexpect = { failed = 1000 }",
+        ),
+    ];
+    for (server, client) in VARIANTS.into_iter().chain(faults) {
+        for text in both_protocols(server, client) {
+            let outcome = trial(&Own, "variant", &text, Depth::Again, &Control::new());
+            let Outcome::Exact(tally) = outcome else {
+                panic!("{outcome:?}\nin\n{text}");
+            };
+            assert_eq!(tally.repeated, 1);
+        }
     }
 }
 
