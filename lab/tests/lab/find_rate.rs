@@ -68,18 +68,7 @@ fn search(server: &ServerConfig, objective: Objective, seed: u64) -> Answer {
     let mut search = Search::new(plan);
     loop {
         match search.next() {
-            Step::Done(answer) => {
-                for point in search.points() {
-                    eprintln!(
-                        "DBG {seed} {} {:?} trials {} {:?}",
-                        point.rate(),
-                        point.standing(),
-                        point.trials(),
-                        point.totals()
-                    );
-                }
-                return answer;
-            }
+            Step::Done(answer) => return answer,
             Step::Try(rate) => {
                 let seed = seed * 1_000 + u64::from(search.trials());
                 let trial = trial(server, &[objective], rate, seed);
