@@ -6,8 +6,9 @@
 //! what it wrote ([`Session::wrote`]). The real and the virtual shell drive the same code.
 //!
 //! When is a reply due? `due = max(start + wanted, previous due of the connection, end of a
-//! freeze)`, and where there is a queue, `wanted` begins when the request has passed it. On RESP a request starts when it was read, so pipelined requests wait side by side; on
-//! Aerospike a message starts only after the reply before it was written, as the real server does.
+//! freeze)`, and where there is a queue, `wanted` begins when the request has passed it. On RESP a
+//! request starts when it was read, so pipelined requests wait side by side; on Aerospike a message
+//! starts only after the reply before it was written, as the real server does.
 //! Commands execute at their start. A request that cannot start yet is held: its bytes stay in the
 //! input buffer, stamped with the moment they were complete.
 //!

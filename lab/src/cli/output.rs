@@ -19,14 +19,18 @@ pub(super) fn write(
     err: &mut dyn Write,
 ) -> anyhow::Result<()> {
     let to_stdout = file.is_some_and(|file| file.as_os_str() == "-");
-    let for_people: &mut dyn Write = if to_stdout { err } else { &mut *out };
-    unless_closed(for_people.write_all(text.as_bytes()))?;
-    let Some(file) = file else { return Ok(()) };
-    let document = json().context("cannot render the result as JSON")?;
-    if to_stdout {
-        return Ok(unless_closed(out.write_all(document.as_bytes()))?);
-    }
-    fs::write(file, document).with_context(|| format!("cannot write {}", file.display()))
+    // A text that cannot be written keeps the document from nothing.
+    let document = file.map(|file| {
+        let document = json().context("cannot render the result as JSON")?;
+        if to_stdout {
+            return Ok(unless_closed(out.write_all(document.as_bytes()))?);
+        }
+        fs::write(file, document).with_context(|| format!("cannot write {}", file.display()))
+    });
+    let for_people: &mut dyn Write = if to_stdout { err } else { out };
+    let shown = unless_closed(for_people.write_all(text.as_bytes()));
+    document.unwrap_or(Ok(()))?;
+    Ok(shown?)
 }
 
 /// A reader that has seen enough is no failure.

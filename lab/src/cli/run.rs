@@ -1,7 +1,7 @@
 //! `kvlab run [FILE…]` and `kvlab run --tier TIER`: runs scenarios and prints the verdict.
 
 use std::fs;
-use std::io::{self, ErrorKind, Write};
+use std::io::{ErrorKind, Write};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -12,6 +12,7 @@ use kvlab_bench_client::frontend::{ExitStatus, SignalWatch};
 use kvlab_bench_client::{Control, RunError};
 
 use super::grade::{self, GradeArgs};
+use super::output::unless_closed;
 use crate::report::junit::{self, Broken};
 use crate::report::{Report, brief, html, json, text};
 use crate::runner::PartError;
@@ -303,6 +304,8 @@ fn list(scenarios: &[Scenario], out: &mut dyn Write) -> ExitStatus {
     }
 }
 
+/// Writes all that was asked for. What cannot be written keeps nothing else from being written; the
+/// first error is told.
 fn write(
     args: &RunArgs,
     reports: &[Report],
@@ -311,7 +314,37 @@ fn write(
     err: &mut dyn Write,
 ) -> anyhow::Result<()> {
     let to_stdout = args.json_takes_stdout();
-    let for_people: &mut dyn Write = if to_stdout { err } else { &mut *out };
+    let page = args
+        .html
+        .as_deref()
+        .map(|file| save(file, &html::render(reports)));
+    let junit = args.junit.as_deref().map(|file| {
+        let document = junit::render(reports, broken);
+        save(
+            file,
+            &document.context("cannot render the report as JUnit XML")?,
+        )
+    });
+    let json = args.json.as_deref().map(|file| {
+        let document = json::render(reports).context("cannot render the report as JSON")?;
+        if to_stdout {
+            return Ok(unless_closed(out.write_all(document.as_bytes()))?);
+        }
+        save(file, &document)
+    });
+    let text = write_text(args, reports, if to_stdout { err } else { out });
+    [page, junit, json]
+        .into_iter()
+        .flatten()
+        .collect::<Result<(), _>>()?;
+    text
+}
+
+fn write_text(
+    args: &RunArgs,
+    reports: &[Report],
+    for_people: &mut dyn Write,
+) -> anyhow::Result<()> {
     for (place, report) in reports.iter().enumerate() {
         let gap = if place > 0 { "\n" } else { "" };
         let is_brief = args.tier.is_some() || report.parts.len() > MOST_IN_FULL;
@@ -332,36 +365,11 @@ fn write(
             "\n{scenarios} scenarios, {clients} clients: {worst}"
         ))?;
     }
-    if let Some(file) = &args.html {
-        save(file, &html::render(reports))?;
-    }
-    if let Some(file) = &args.junit {
-        let document = junit::render(reports, broken);
-        save(
-            file,
-            &document.context("cannot render the report as JUnit XML")?,
-        )?;
-    }
-    let Some(file) = &args.json else {
-        return Ok(());
-    };
-    let document = json::render(reports).context("cannot render the report as JSON")?;
-    if to_stdout {
-        return Ok(unless_closed(out.write_all(document.as_bytes()))?);
-    }
-    save(file, &document)
+    Ok(())
 }
 
 fn save(file: &Path, document: &str) -> anyhow::Result<()> {
     fs::write(file, document).with_context(|| format!("cannot write {}", file.display()))
-}
-
-/// A reader that has seen enough is no failure.
-fn unless_closed(result: io::Result<()>) -> io::Result<()> {
-    match result {
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-        other => other,
-    }
 }
 
 fn status_of(error: &PartError) -> ExitStatus {

@@ -3,13 +3,13 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
 use kvlab_bench_client::Control;
-use kvlab_timing::Clock;
 
 use super::stored::{self, Group, Stored, StoredError};
+use crate::subject::process::{self, End, Limits};
 
 /// A command that writes its result as JSON when `--json FILE` is added to its words.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,12 +44,12 @@ pub enum InterleaveError {
         source: std::io::Error,
     },
     /// It ended with another status than 0.
-    #[error("'{command}' ended with {status}{said}")]
+    #[error("'{command}' ended with {how}{said}")]
     Ended {
         /// The command.
         command: String,
-        /// How.
-        status: std::process::ExitStatus,
+        /// With which exit status or signal.
+        how: String,
         /// The end of what it wrote to stderr.
         said: String,
     },
@@ -159,52 +159,33 @@ fn run_once(
     limit: Duration,
     control: &Control,
 ) -> Result<Stored, InterleaveError> {
-    let log = file.with_extension("log");
-    let write = |source| InterleaveError::Write {
-        path: log.clone(),
-        source,
+    let mut command = line.command();
+    command.arg("--json").arg(file);
+    let limits = Limits {
+        time: limit,
+        output: KEPT_OUTPUT,
     };
-    let errors = fs::File::create(&log).map_err(write)?;
-    let mut child = line
-        .command()
-        .arg("--json")
-        .arg(file)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(errors)
-        .spawn()
-        .map_err(|source| InterleaveError::Start {
+    let finished =
+        process::run(command, &limits, control).map_err(|source| InterleaveError::Start {
             command: line.text.clone(),
             source,
         })?;
-    let clock = Clock::real();
-    let deadline = clock.now() + limit;
-    let status = loop {
-        if let Some(status) = child.try_wait().map_err(write)? {
-            break status;
-        }
-        let hung = clock.now() >= deadline;
-        if hung || control.is_stopped() {
-            // It may have ended in this very moment; then there is nothing to kill.
-            let _ = child.kill();
-            let _ = child.wait();
-            return Err(if hung {
-                InterleaveError::Hung {
-                    command: line.text.clone(),
-                    limit,
-                }
-            } else {
-                InterleaveError::Interrupted
+    let ended = |how: String| InterleaveError::Ended {
+        command: line.text.clone(),
+        how,
+        said: last_words(&finished.stderr),
+    };
+    match finished.end {
+        End::Exited(0) => {}
+        End::Exited(code) => return Err(ended(format!("exit status: {code}"))),
+        End::Signalled(number) => return Err(ended(format!("signal: {number}"))),
+        End::Interrupted => return Err(InterleaveError::Interrupted),
+        End::Hung => {
+            return Err(InterleaveError::Hung {
+                command: line.text.clone(),
+                limit,
             });
         }
-        std::thread::sleep(LOOK_AGAIN);
-    };
-    if !status.success() {
-        return Err(InterleaveError::Ended {
-            command: line.text.clone(),
-            status,
-            said: last_words(&log),
-        });
     }
     let text = fs::read_to_string(file).map_err(|source| StoredError::Read {
         path: file.to_owned(),
@@ -215,19 +196,13 @@ fn run_once(
         origin: file.display().to_string(),
         message: "expected one result".to_owned(),
     };
-    let result = results
-        .pop()
-        .filter(|_| results.is_empty())
-        .ok_or_else(wrong)?;
-    // Of a good run nothing else is needed.
-    let _ = fs::remove_file(&log);
-    Ok(result)
+    let result = results.pop().filter(|_| results.is_empty());
+    Ok(result.ok_or_else(wrong)?)
 }
 
-/// The last lines of a log, as the end of a sentence.
-fn last_words(log: &Path) -> String {
-    let text = fs::read_to_string(log).unwrap_or_default();
-    let lines: Vec<&str> = text.lines().collect();
+/// The last lines of what a command wrote to stderr, as the end of a sentence.
+fn last_words(stderr: &str) -> String {
+    let lines: Vec<&str> = stderr.lines().collect();
     let last = lines.len().saturating_sub(3);
     match lines.get(last..) {
         Some(last) if !last.is_empty() => format!(": {}", last.join(" / ")),
@@ -235,8 +210,8 @@ fn last_words(log: &Path) -> String {
     }
 }
 
-/// How often a running command is looked at.
-const LOOK_AGAIN: Duration = Duration::from_millis(20);
+/// Bytes kept of what a command prints: of use only when it fails.
+const KEPT_OUTPUT: usize = 64 * 1024;
 
 #[cfg(test)]
 mod tests {

@@ -139,3 +139,40 @@ fn an_interrupted_run_reports_what_was_finished_and_ends_with_130() {
     assert!(rest.contains("interrupted"), "{rest}");
     assert!(out.starts_with("scenario quickstart"), "{out}");
 }
+
+#[test]
+fn a_full_disk_under_one_output_keeps_the_others() {
+    let folder = std::env::temp_dir().join(format!("kvlab-full-disk-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = |name: &str| folder.join(name).into_os_string().into_string().unwrap();
+    let (json, junit) = (file("report.json"), file("report.xml"));
+    // Nothing can be written to the page and to stdout.
+    let full = std::fs::OpenOptions::new()
+        .write(true)
+        .open("/dev/full")
+        .unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_kvlab"))
+        .args([
+            "run",
+            "fixed-hash",
+            "--virtual",
+            "--quiet",
+            "--html",
+            "/dev/full",
+        ])
+        .args(["--json", &json, "--junit", &junit])
+        .stdout(full)
+        .output()
+        .unwrap();
+    let err = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{err}");
+    assert!(err.contains("/dev/full"), "{err}");
+    let document = std::fs::read_to_string(&json).unwrap();
+    assert!(document.contains("\"verdict\": \"pass\""));
+    assert!(
+        std::fs::read_to_string(&junit)
+            .unwrap()
+            .contains("<testsuites")
+    );
+    std::fs::remove_dir_all(&folder).unwrap();
+}
