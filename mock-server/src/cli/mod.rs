@@ -10,6 +10,7 @@
 mod options;
 mod port;
 mod ports_file;
+mod profiles;
 mod settings;
 mod statistics;
 mod stop;
@@ -29,7 +30,9 @@ pub use settings::{OrNone, Settings};
 pub use statistics::Statistics;
 
 use self::ports_file::PortsFile;
+use self::profiles::ProfileList;
 use self::stop::StopSignals;
+use crate::profile::{Day, Profile, Source};
 use crate::server::{MockServer, StartError};
 use crate::shared::Addresses;
 use crate::truth::RowsLost;
@@ -89,15 +92,26 @@ pub fn serve(args: ServeArgs, stdout: &mut dyn Write) -> Result<()> {
 
 fn serve_and_print(args: ServeArgs, stdout: &mut dyn Write) -> Result<()> {
     let print_config = args.print_config;
-    let settings = args.settings()?;
+    if args.list_profiles {
+        write!(stdout, "{}", ProfileList::new()?)?;
+        return Ok(stdout.flush()?);
+    }
+    let mut settings = args.settings()?;
+    let profile = settings.profile.as_deref().map(Profile::find).transpose()?;
+    if let Some(profile) = &profile {
+        settings = settings.or(profile.settings.clone());
+    }
     let config = settings.resolve()?;
     if print_config {
-        write!(
-            stdout,
-            "{}",
-            Settings::from_config(&config, &settings).to_toml()
-        )?;
+        if let Some(profile) = &profile {
+            write!(stdout, "{}", profile.notes())?;
+        }
+        let printed = Settings::from_config(&config, &settings).to_toml();
+        write!(stdout, "{printed}")?;
         return Ok(stdout.flush()?);
+    }
+    if let Some(profile) = &profile {
+        tell(profile);
     }
     // Caught from here on, so that whoever sees the ports can stop the server cleanly.
     let stop = StopSignals::catch().context("cannot catch signals")?;
@@ -123,6 +137,16 @@ fn serve_and_print(args: ServeArgs, stdout: &mut dyn Write) -> Result<()> {
         stdout.flush()?;
     }
     Ok(rows?)
+}
+
+/// Says on stderr what a server under a profile rests on.
+fn tell(profile: &Profile) {
+    let Profile { name, title, .. } = profile;
+    eprintln!("profile {name}: {title}; --print-config shows its settings, pages and guesses");
+    for source in profile.outdated(Day::today()) {
+        let Source { page, gives, .. } = source;
+        eprintln!("profile {name}: {gives}: more than a year old, of {}: {page}", source.day());
+    }
 }
 
 /// Every connection is an open file: raises the limit of this process as far as it may go.
