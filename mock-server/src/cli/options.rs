@@ -68,8 +68,8 @@ pub struct ServeArgs {
     #[arg(long, value_name = "NUMBER", help_heading = "Connections")]
     pub max_connections_per_address: Option<OrNone<u64>>,
 
-    /// What becomes of connections beyond these: error, close, reset or backlog [default: error for
-    /// Redis, close for Aerospike]
+    /// What becomes of connections beyond these: error, close, reset or backlog
+    /// [default: error for Redis, close for Aerospike]
     #[arg(long, value_name = "FORM", help_heading = "Connections")]
     pub connection_limit: Option<ConnectionLimit>,
 
