@@ -69,7 +69,7 @@ pub struct ServeArgs {
     pub max_connections_per_address: Option<OrNone<u64>>,
 
     /// What becomes of connections beyond these: error, close, reset or backlog
-    /// [default: error for Redis, close for Aerospike]
+    /// [default: by protocol]
     #[arg(long, value_name = "FORM", help_heading = "Connections")]
     pub connection_limit: Option<ConnectionLimit>,
 
