@@ -59,8 +59,8 @@ pub struct ServeArgs {
     #[arg(long, value_name = "CUT", help_heading = "Timing")]
     pub cut: Vec<OrNone<Cut>>,
 
-    /// Connections that Redis clients and Aerospike clients may each have, or none for the usual
-    /// [default: 10000 and 15000]
+    /// Connections that Redis clients and Aerospike clients may each have, or none for the usual 10000
+    /// and 15000
     #[arg(long, value_name = "NUMBER", help_heading = "Connections")]
     pub max_connections: Option<OrNone<u64>>,
 
@@ -68,12 +68,12 @@ pub struct ServeArgs {
     #[arg(long, value_name = "NUMBER", help_heading = "Connections")]
     pub max_connections_per_address: Option<OrNone<u64>>,
 
-    /// What becomes of connections beyond these: error, close, reset or backlog
-    /// [default: by protocol]
+    /// What becomes of connections beyond these: error (usual for Redis), close (for Aerospike), reset
+    /// or backlog
     #[arg(long, value_name = "FORM", help_heading = "Connections")]
     pub connection_limit: Option<ConnectionLimit>,
 
-    /// What a Redis client beyond these is told [default: ERR max number of clients reached]
+    /// What a Redis client beyond these is told in place of ERR max number of clients reached
     #[arg(long, value_name = "TEXT", help_heading = "Connections")]
     pub connection_text: Option<String>,
 
@@ -91,7 +91,7 @@ pub struct ServeArgs {
     #[arg(long, value_name = "FORM", help_heading = "Connections")]
     pub accept_limit: Option<AcceptLimit>,
 
-    /// What a Redis client that comes faster is told [default: ERR max number of clients reached]
+    /// What a Redis client that comes faster is told in place of ERR max number of clients reached
     #[arg(long, value_name = "TEXT", help_heading = "Connections")]
     pub accept_text: Option<String>,
 
