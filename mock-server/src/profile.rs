@@ -208,7 +208,8 @@ impl Day {
     /// The day on which this is called, in UTC.
     #[must_use]
     pub fn today() -> Self {
-        Self(jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::UTC).date())
+        let today = jiff::tz::Offset::UTC.to_datetime(jiff::Timestamp::now());
+        Self(today.date())
     }
 }
 
@@ -292,6 +293,7 @@ impl fmt::Display for Notes {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::OrNone;
 
     fn day(text: &str) -> Day {
         Day::try_from(text.to_owned()).unwrap()
@@ -334,7 +336,8 @@ mod tests {
             ("aerospike:default", 15_000),
         ] {
             let profile = Profile::find(name).unwrap();
-            assert_eq!(profile.settings.max_connections, Some(connections), "{name}");
+            let expected = Some(OrNone(Some(connections)));
+            assert_eq!(profile.settings.max_connections, expected, "{name}");
         }
     }
 

@@ -29,7 +29,8 @@ impl fmt::Display for ProfileList {
                     writeln!(f, "# {day}  {page}  {gives}")?;
                 }
             }
-            let connections = profile.settings.max_connections.unwrap_or_default();
+            let most = profile.settings.max_connections.and_then(|most| most.0);
+            let connections = most.map_or_else(|| "any".to_owned(), |most| most.to_string());
             let (name, title) = (&profile.name, &profile.title);
             writeln!(f, "{name:width$}  {connections:>7} connections  {title}")?;
         }
