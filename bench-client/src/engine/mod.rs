@@ -14,6 +14,7 @@ mod control;
 mod error;
 mod real;
 mod recorder;
+mod setup;
 pub mod worker;
 
 pub use control::{Control, Observer, Silent};

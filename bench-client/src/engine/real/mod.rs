@@ -70,6 +70,7 @@ pub(super) fn run(
     let block = ValueBlock::new(&settings.values, settings.seed);
     let (signal, signals) = watch::channel(Signal::Wait);
     let (messages, inbox) = mpsc::channel();
+    let begun = Clock::real().now();
     thread::scope(|scope| {
         let mut returns = Vec::new();
         let mut threads = Vec::new();
@@ -86,6 +87,7 @@ pub(super) fn run(
                 returned,
                 signals: signals.clone(),
                 stamped: stamping.is_on(),
+                begun,
             };
             let alarm = Alarm(messages.clone());
             let thread = thread::Builder::new()
@@ -162,6 +164,10 @@ impl Host<'_> {
                     awaited = awaited.map(|threads| threads - 1);
                     if awaited == Some(0) {
                         awaited = None;
+                        if up == 0 {
+                            self.signal.send_replace(Signal::GiveUp);
+                            continue;
+                        }
                         observer.started(up);
                         let (start, late) = start(settings.start_at_unix_ns);
                         if let Some(late) = late {
@@ -203,6 +209,8 @@ struct Seat<'a> {
     signals: watch::Receiver<Signal>,
     /// Whether to take kernel stamps.
     stamped: bool,
+    /// When the set-up of all threads begins.
+    begun: Stamp,
 }
 
 impl Seat<'_> {
@@ -232,8 +240,7 @@ impl Seat<'_> {
             .on_thread_park(move || sleep.sleep())
             .build_local(LocalOptions::default())?;
         let settings = self.settings;
-        let now = Clock::real().now();
-        let worker = Worker::new(settings, driver, self.share, self.block.clone(), now);
+        let worker = Worker::new(settings, driver, self.share, self.block.clone(), self.begun);
         let shell = Shell::new(
             worker,
             self.control.clone(),

@@ -74,6 +74,8 @@ struct Link {
     task: Option<AbortHandle>,
     /// The socket took less than it was given; the connection's task waits until it takes more.
     blocked: bool,
+    /// The other side is gone, as a write found out. What it sent before is still read.
+    broken: Option<io::Error>,
     waker: Option<Waker>,
 }
 
@@ -227,7 +229,11 @@ impl<D: Driver + 'static> Shell<D> {
         let Some(link) = link_of(&mut links, conn) else {
             return;
         };
-        let Some(writer) = link.writer.as_ref().filter(|_| !link.blocked) else {
+        let Some(writer) = link
+            .writer
+            .as_ref()
+            .filter(|_| !link.blocked && link.broken.is_none())
+        else {
             return;
         };
         let mut worker = self.worker.borrow_mut();
@@ -246,6 +252,13 @@ impl<D: Driver + 'static> Shell<D> {
                     return;
                 }
                 Ok(n) => worker.written(conn, n, t1),
+                Err(error) if SocketEnd::of(&error) == SocketEnd::Reset => {
+                    link.broken = Some(error);
+                    if let Some(waker) = &link.waker {
+                        waker.wake_by_ref();
+                    }
+                    return;
+                }
                 Err(error) => {
                     *link = take_down(link);
                     worker.handle_closed(t1, conn, SocketEnd::of(&error), &error.to_string());
@@ -270,6 +283,7 @@ impl<D: Driver + 'static> Shell<D> {
         let shell = Rc::clone(self);
         let task = spawn_local(async move {
             if let Err(error) = shell.serve(conn, address).await {
+                let error = shell.broken(conn).unwrap_or(error);
                 shell.close(conn);
                 let (end, text) = (SocketEnd::of(&error), error.to_string());
                 shell.with(|worker, now| worker.handle_closed(now, conn, end, &text));
@@ -280,6 +294,11 @@ impl<D: Driver + 'static> Shell<D> {
             task: Some(task.abort_handle()),
             ..Link::default()
         };
+    }
+
+    /// The error of a write on a connection whose end a read has seen by now.
+    fn broken(&self, conn: ConnId) -> Option<io::Error> {
+        link_of(&mut self.links.borrow_mut(), conn)?.broken.take()
     }
 
     /// Connects, and serves the connection until it ends.

@@ -90,7 +90,12 @@ impl<D: Driver> Worker<D> {
             if flight.is_load() {
                 self.conns[place].failures = 0;
                 self.end_flight(now, place, flight, sequence, (outcome, Some(arrival)));
-                self.offer(now, place);
+                let conn = &self.conns[place];
+                if conn.left == 0 && conn.ring.is_empty() && conn.is_ready() {
+                    self.renew(now, place);
+                } else {
+                    self.offer(now, place);
+                }
             } else {
                 self.note_control(place, &flight, sequence, (outcome, Some(arrival)));
                 self.converse_on(now, place, whole);
