@@ -13,8 +13,8 @@ use super::Head;
 use crate::host::Host;
 use crate::limits::Limits;
 use crate::record::{
-    ConnectTally, ErrorKind, Interval, Latency, Notice, Outcomes, Phase, SetupSummary, Summary, Tally,
-    ThreadLoad, ThreadSummary,
+    ConnectTally, ErrorKind, Interval, Latency, Notice, Outcomes, Phase, SetupSummary, Summary,
+    Tally, ThreadLoad, ThreadSummary,
 };
 use crate::settings::{Arrivals, Load, Pipeline, PipelineMode, RedisTarget, Settings, Target};
 

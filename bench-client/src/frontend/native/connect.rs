@@ -63,6 +63,11 @@ pub struct ConnectArgs {
     /// a lifetime, as in 30s or 30s,exponential [default: never]
     #[arg(long, value_name = "N|TIME")]
     pub reconnect_every: Option<Renew>,
+
+    /// Exit with status 7 when fewer connections than this were up when the load began [default
+    /// without a number: all]
+    #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true)]
+    pub require_connections: Option<Option<NonZeroU32>>,
 }
 
 /// What happens to a request that is due while no connection is up.
@@ -82,6 +87,12 @@ pub struct BackoffArg {
 }
 
 impl ConnectArgs {
+    /// How many connections have to be up when the load begins, of this many.
+    pub(super) fn required(&self, all: NonZeroU32) -> Option<u64> {
+        let required = self.require_connections?;
+        Some(u64::from(required.unwrap_or(all).get()))
+    }
+
     /// Writes what the options say into the settings.
     pub(super) fn apply(&self, settings: &mut Settings) -> Result<(), UsageError> {
         let connects = &mut settings.connects;
