@@ -243,8 +243,8 @@ fn requests_without_a_connection_wait_or_are_counted_as_not_sent() {
     }
     // Both were down for the same time, because the jitter depends on the seed alone.
     let back = |result: &RunResult| {
-        let rows = result.connects.iter();
-        let row = rows.filter(|row| row.cause == Some(Cause::End)).next();
+        let mut rows = result.connects.iter();
+        let row = rows.find(|row| row.cause == Some(Cause::End));
         since_start(row.unwrap().connected.unwrap())
     };
     let up_again = back(&waited);
