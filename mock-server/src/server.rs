@@ -18,6 +18,7 @@ use crate::dialect::Listener;
 use crate::direct::{AerospikeDirect, RedisDirect};
 use crate::event::PostOffice;
 use crate::latency::{ParseError, TooManyRules};
+use crate::limit::LimitError;
 use crate::shared::{Addresses, Shared};
 use crate::shell::{Acceptors, Errand, Order, WorkerThread};
 use crate::truth::{RowFile, RowsLost, RunId, Truth};
@@ -44,6 +45,9 @@ pub enum StartError {
     /// A latency rule or a freeze cannot be read.
     #[error(transparent)]
     Parse(#[from] ParseError),
+    /// A limit cannot be read.
+    #[error(transparent)]
+    Limit(#[from] LimitError),
     /// The file that rows are to be written to cannot be written.
     #[error("cannot write rows to {}: {source}", path.display())]
     Rows {

@@ -7,7 +7,7 @@ mod rows;
 mod special;
 
 use std::borrow::Cow;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use self::parameter::Parameter;
@@ -15,6 +15,7 @@ use self::rows::PARAMETERS;
 use super::fault::Fault;
 use super::glob;
 use crate::config::ServerConfig;
+use crate::limit::Eviction;
 
 /// The parameters of a server, with their values.
 #[derive(Debug)]
@@ -31,6 +32,12 @@ pub struct Live {
     needs_password: AtomicBool,
     memory_max: AtomicU64,
     clients_max: AtomicU64,
+    /// The place of the policy in [`Eviction::ALL`].
+    eviction: AtomicU8,
+    counts_frequency: AtomicBool,
+    samples: AtomicU64,
+    frequency_factor: AtomicU64,
+    frequency_decay: AtomicU64,
 }
 
 impl Live {
@@ -39,6 +46,38 @@ impl Live {
     #[inline]
     pub fn memory_max(&self) -> u64 {
         self.memory_max.load(Ordering::Relaxed)
+    }
+
+    /// What is evicted when the limit is passed.
+    #[must_use]
+    pub fn eviction(&self) -> Eviction {
+        let place = usize::from(self.eviction.load(Ordering::Relaxed));
+        Eviction::ALL.get(place).copied().unwrap_or_default()
+    }
+
+    /// Whether eviction goes by how often keys are used.
+    #[must_use]
+    #[inline]
+    pub fn counts_frequency(&self) -> bool {
+        self.counts_frequency.load(Ordering::Relaxed)
+    }
+
+    /// How many keys of a database are drawn before one is evicted.
+    #[must_use]
+    pub fn samples(&self) -> usize {
+        usize::try_from(self.samples.load(Ordering::Relaxed)).unwrap_or(1)
+    }
+
+    /// How slowly the counter of frequency rises.
+    #[must_use]
+    pub fn frequency_factor(&self) -> u64 {
+        self.frequency_factor.load(Ordering::Relaxed)
+    }
+
+    /// Minutes without use that take one from the counter of frequency; 0 for never.
+    #[must_use]
+    pub fn frequency_decay(&self) -> u16 {
+        u16::try_from(self.frequency_decay.load(Ordering::Relaxed)).unwrap_or(u16::MAX)
     }
 
     /// How many clients may be connected.
@@ -72,7 +111,18 @@ impl Settings {
             .map(|parameter| parameter.default.to_owned())
             .collect();
         let databases = config.redis.databases.to_string();
-        let own = [("databases", databases.as_str())];
+        let memory = config.requests.max_memory.map(|size| size.0.to_string());
+        let own = [
+            ("databases", Some(databases.as_str())),
+            ("maxmemory", memory.as_deref()),
+            (
+                "maxmemory-policy",
+                config.requests.eviction.map(Eviction::name),
+            ),
+        ];
+        let own = own
+            .into_iter()
+            .filter_map(|(name, value)| Some((name, value?)));
         let given = config.redis.parameters.iter();
         for (name, value) in given.map(|(name, value)| (&**name, &**value)).chain(own) {
             if let Some((place, parameter)) = find(name.as_bytes())
@@ -88,6 +138,11 @@ impl Settings {
                 needs_password: AtomicBool::new(false),
                 memory_max: AtomicU64::new(0),
                 clients_max: AtomicU64::new(0),
+                eviction: AtomicU8::new(0),
+                counts_frequency: AtomicBool::new(false),
+                samples: AtomicU64::new(0),
+                frequency_factor: AtomicU64::new(0),
+                frequency_decay: AtomicU64::new(0),
             }),
             values: Mutex::new(values),
         };
@@ -204,9 +259,17 @@ impl Settings {
             (&self.live.max_bulk, number("proto-max-bulk-len", u64::MAX)),
             (&self.live.memory_max, number("maxmemory", 0)),
             (&self.live.clients_max, number("maxclients", u64::MAX)),
+            (&self.live.samples, number("maxmemory-samples", 5)),
+            (&self.live.frequency_factor, number("lfu-log-factor", 10)),
+            (&self.live.frequency_decay, number("lfu-decay-time", 1)),
         ] {
             place.store(now, Ordering::Relaxed);
         }
+        let policy: Eviction = value("maxmemory-policy").parse().unwrap_or_default();
+        self.live.eviction.store(policy as u8, Ordering::Relaxed);
+        self.live
+            .counts_frequency
+            .store(policy.is_lfu(), Ordering::Relaxed);
         self.live
             .needs_password
             .store(!value("requirepass").is_empty(), Ordering::Relaxed);
