@@ -56,7 +56,7 @@ fn executed(evidence: &Evidence) -> impl Iterator<Item = &ServerRow> + Clone {
 
 /// Whether a law without selector gave a delay.
 fn is_executed(row: &&ServerRow) -> bool {
-    row.started && row.class != Class::Admin && row.fault != FaultKind::Refused
+    row.started && row.class != Class::Admin && !row.fault.prevents_execution()
 }
 
 /// The law of all requests, where there is but one.

@@ -6,6 +6,7 @@ use std::str::FromStr;
 use kvlab_mock_server::ServerConfig;
 use kvlab_mock_server::config::ConfigError;
 use kvlab_mock_server::latency::{LatencyRules, Rule};
+use kvlab_mock_server::limit::RequestLimits;
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -27,6 +28,14 @@ pub(super) struct RawServer {
     queue: Option<Spanned<String>>,
     freeze: OneOrMore,
     cut: OneOrMore,
+    throttle: OneOrMore,
+    size_limit: OneOrMore,
+    max_memory: Option<Spanned<String>>,
+    eviction: Option<Spanned<String>>,
+    stop_writes: Option<Spanned<String>>,
+    block: OneOrMore,
+    block_form: Option<Spanned<String>>,
+    databases: usize,
     workers: usize,
     seed: u64,
     spin: bool,
@@ -43,6 +52,14 @@ impl Default for RawServer {
             queue: None,
             freeze: OneOrMore::default(),
             cut: OneOrMore::default(),
+            throttle: OneOrMore::default(),
+            size_limit: OneOrMore::default(),
+            max_memory: None,
+            eviction: None,
+            stop_writes: None,
+            block: OneOrMore::default(),
+            block_form: None,
+            databases: usual.redis.databases,
             workers: usual.workers,
             seed: 1,
             spin: usual.spin,
@@ -66,6 +83,15 @@ impl OneOrMore {
     }
 }
 
+/// The value of a text that stands at `key`, if one does.
+fn one<T: FromStr<Err: Display>>(
+    text: Option<Spanned<String>>,
+    key: &str,
+) -> Result<Option<T>, Wrong> {
+    let mut values = OneOrMore(text.into_iter().collect()).parse(key)?;
+    Ok(values.pop())
+}
+
 impl RawServer {
     pub(super) fn resolve(self) -> Result<ServerPart, Wrong> {
         let rules: Vec<Rule> = self.latency.parse("latency")?;
@@ -86,11 +112,18 @@ impl RawServer {
             seed: self.seed,
             latency,
             shapes: self.shape.parse("shape")?,
-            queue: OneOrMore(self.queue.into_iter().collect())
-                .parse("queue")?
-                .pop(),
+            queue: one(self.queue, "queue")?,
             freezes: self.freeze.parse("freeze")?,
             cuts: self.cut.parse("cut")?,
+            requests: RequestLimits {
+                throttles: self.throttle.parse("throttle")?,
+                sizes: self.size_limit.parse("size-limit")?,
+                max_memory: one(self.max_memory, "max-memory")?,
+                eviction: one(self.eviction, "eviction")?,
+                stop_writes: one(self.stop_writes, "stop-writes")?,
+                blocked: self.block.parse("block")?,
+                block_form: one(self.block_form, "block-form")?.unwrap_or_default(),
+            },
             spin: self.spin,
             record_rows: true,
             ..ServerConfig::default()
@@ -101,6 +134,7 @@ impl RawServer {
                 (Some(text.span().start), format!("redis-version: {error}"))
             })?;
         }
+        config.redis.databases = self.databases;
         config.aerospike.namespaces = self.namespaces;
         config.check().map_err(|error| (None, error.to_string()))?;
         Ok(ServerPart { config })
