@@ -81,7 +81,7 @@ impl ServerConfig {
     pub const MAX_WORKERS: usize = 256;
 
     /// The same server without anything that delays, refuses or ends: no latency, no queue, no
-    /// freezes, no cuts, no throttles.
+    /// freezes, no cuts, no limits on requests.
     #[must_use]
     pub fn without_delays(self) -> Self {
         Self {
@@ -90,10 +90,7 @@ impl ServerConfig {
             queue: None,
             freezes: Vec::new(),
             cuts: Vec::new(),
-            requests: RequestLimits {
-                throttles: Vec::new(),
-                ..self.requests
-            },
+            requests: RequestLimits::default(),
             ..self
         }
     }

@@ -4,7 +4,6 @@ use kvlab_bench_client::record::RowKind;
 use kvlab_mock_server::ServerRow;
 use kvlab_mock_server::exchange::Class;
 use kvlab_mock_server::latency::{Distribution, Replay, Selector};
-use kvlab_mock_server::stamp::FaultKind;
 
 use crate::runner::{Evidence, Tier};
 use crate::scenario::{Expect, Limit, Limits};

@@ -108,6 +108,8 @@ impl BlockList {
             .find(|name| self.names.iter().any(|blocked| blocked.name == *name))?;
         match &self.form {
             BlockForm::Unknown => None,
+            // A subcommand that does not exist is told from one that is forbidden.
+            BlockForm::NoPermission if table::find(args.name()).is_some() => None,
             BlockForm::NoPermission => Some(Fault::no_permission(version, user, &name)),
             BlockForm::Text(text) => Some(Fault::blocked(text, &name)),
         }
