@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use crate::latency::{Cut, Freeze, Freezes, LatencyRules, Queue, Shape};
+use crate::limit::ConnectionLimits;
 use crate::limit::{Blocked, RequestLimits, SizeKind, Throttle};
 
 /// The settings of a server. [`ServerConfig::default`] is a server without delay on free ports of
@@ -36,6 +37,8 @@ pub struct ServerConfig {
     pub cuts: Vec<Cut>,
     /// What requests are limited to.
     pub requests: RequestLimits,
+    /// What connections are limited to.
+    pub connections: ConnectionLimits,
     /// Whether to keep a row for every request.
     pub record_rows: bool,
     /// Keeps only so many rows in memory, the last ones.
@@ -66,6 +69,7 @@ impl Default for ServerConfig {
             freezes: Vec::new(),
             cuts: Vec::new(),
             requests: RequestLimits::default(),
+            connections: ConnectionLimits::default(),
             record_rows: false,
             row_limit: None,
             rows_file: None,
@@ -82,6 +86,8 @@ impl ServerConfig {
 
     /// The same server without anything that delays, refuses or ends: no latency, no queue, no
     /// freezes, no cuts, no limits on requests.
+    /// The same server without anything that delays or ends: no latency, no queue, no
+    /// freezes, no cuts, no limits on connections.
     #[must_use]
     pub fn without_delays(self) -> Self {
         Self {
@@ -91,6 +97,7 @@ impl ServerConfig {
             freezes: Vec::new(),
             cuts: Vec::new(),
             requests: RequestLimits::default(),
+            connections: ConnectionLimits::default(),
             ..self
         }
     }
@@ -141,6 +148,9 @@ impl ServerConfig {
         }
         if requests.max_memory.is_some_and(|size| size.0 == 0) {
             return refuse("the memory limit", &"0", "a size above 0, or none");
+        }
+        if let Some((what, found, expected)) = self.connections.fault() {
+            return refuse(what, &found, expected);
         }
         if !(1..=RedisConfig::MAX_DATABASES).contains(&self.redis.databases) {
             return refuse(

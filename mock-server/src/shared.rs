@@ -12,6 +12,7 @@ use crate::config::ServerConfig;
 use crate::dialect::{aerospike, redis};
 use crate::event::PostOffice;
 use crate::latency::Station;
+use crate::limit::Gatekeeper;
 use crate::limit::size::Sizes;
 use crate::limit::throttle::Throttles;
 use crate::store::Gate;
@@ -31,6 +32,8 @@ pub struct Shared {
     pub(crate) sizes: Option<Arc<Sizes>>,
     /// Makes commands over several keys atomic.
     pub gate: Gate,
+    /// Decides who is let in.
+    pub gatekeeper: Gatekeeper,
     /// The connected clients.
     pub clients: Clients,
     /// Carries events between connections.
@@ -74,15 +77,18 @@ impl Shared {
         let throttles = (!requests.throttles.is_empty())
             .then(|| Mutex::new(Throttles::new(&requests.throttles, started)));
         let sizes = (!requests.sizes.is_empty()).then(|| Arc::new(Sizes::new(&requests.sizes)));
+        let redis = redis::State::new(&config);
+        let redis_max = redis.settings.live().clients_max();
         Self {
             started,
             throttles,
             sizes,
+            gatekeeper: Gatekeeper::new(&config.connections, redis_max, started),
             station: config.queue.as_ref().map(Station::new).map(Mutex::new),
             gate: Gate::new(config.workers),
             clients: Clients::default(),
             post,
-            redis: redis::State::new(&config),
+            redis,
             aerospike: aerospike::State::new(&config),
             addresses: OnceLock::new(),
             wall,

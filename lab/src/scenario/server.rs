@@ -4,9 +4,10 @@ use std::fmt::Display;
 use std::str::FromStr;
 
 use kvlab_mock_server::ServerConfig;
+use kvlab_mock_server::cli::Time;
 use kvlab_mock_server::config::ConfigError;
 use kvlab_mock_server::latency::{LatencyRules, Rule};
-use kvlab_mock_server::limit::RequestLimits;
+use kvlab_mock_server::limit::{ConnectionLimits, RequestLimits};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -36,6 +37,17 @@ pub(super) struct RawServer {
     block: OneOrMore,
     block_form: Option<Spanned<String>>,
     databases: usize,
+    max_connections: Option<u64>,
+    max_connections_per_address: Option<u64>,
+    cores: u32,
+    connection_limit: Option<Spanned<String>>,
+    connection_text: Option<Spanned<String>>,
+    accept_rate: Option<Spanned<String>>,
+    accept_limit: Option<Spanned<String>>,
+    accept_text: Option<Spanned<String>>,
+    idle_timeout: Option<Spanned<String>>,
+    max_age: Option<Spanned<String>>,
+    output_limit: Option<Spanned<String>>,
     workers: usize,
     seed: u64,
     spin: bool,
@@ -60,6 +72,17 @@ impl Default for RawServer {
             block: OneOrMore::default(),
             block_form: None,
             databases: usual.redis.databases,
+            max_connections: None,
+            max_connections_per_address: None,
+            cores: usual.connections.cores,
+            connection_limit: None,
+            connection_text: None,
+            accept_rate: None,
+            accept_limit: None,
+            accept_text: None,
+            idle_timeout: None,
+            max_age: None,
+            output_limit: None,
             workers: usual.workers,
             seed: 1,
             spin: usual.spin,
@@ -85,11 +108,14 @@ impl OneOrMore {
 
 /// The value of a text that stands at `key`, if one does.
 fn one<T: FromStr<Err: Display>>(
-    text: Option<Spanned<String>>,
+    text: Option<&Spanned<String>>,
     key: &str,
 ) -> Result<Option<T>, Wrong> {
-    let mut values = OneOrMore(text.into_iter().collect()).parse(key)?;
-    Ok(values.pop())
+    let parse = |text: &Spanned<String>| {
+        let parsed = text.as_ref().parse();
+        parsed.map_err(|error| (Some(text.span().start), format!("{key}: {error}")))
+    };
+    text.map(parse).transpose()
 }
 
 impl RawServer {
@@ -107,23 +133,37 @@ impl RawServer {
         if self.namespaces.is_empty() {
             return Err((None, "namespaces: expected at least one name".to_owned()));
         }
+        let connections = ConnectionLimits {
+            max: self.max_connections,
+            max_per_address: self.max_connections_per_address,
+            at_cap: one(self.connection_limit.as_ref(), "connection-limit")?,
+            text: self.connection_text.map(Spanned::into_inner),
+            rate: one(self.accept_rate.as_ref(), "accept-rate")?,
+            cores: self.cores,
+            at_rate: one(self.accept_limit.as_ref(), "accept-limit")?.unwrap_or_default(),
+            rate_text: self.accept_text.map(Spanned::into_inner),
+            idle: one::<Time>(self.idle_timeout.as_ref(), "idle-timeout")?.map(|time| time.0),
+            max_age: one::<Time>(self.max_age.as_ref(), "max-age")?.map(|time| time.0),
+            output: one(self.output_limit.as_ref(), "output-limit")?,
+        };
         let mut config = ServerConfig {
             workers: self.workers,
             seed: self.seed,
             latency,
             shapes: self.shape.parse("shape")?,
-            queue: one(self.queue, "queue")?,
+            queue: one(self.queue.as_ref(), "queue")?,
             freezes: self.freeze.parse("freeze")?,
             cuts: self.cut.parse("cut")?,
             requests: RequestLimits {
                 throttles: self.throttle.parse("throttle")?,
                 sizes: self.size_limit.parse("size-limit")?,
-                max_memory: one(self.max_memory, "max-memory")?,
-                eviction: one(self.eviction, "eviction")?,
-                stop_writes: one(self.stop_writes, "stop-writes")?,
+                max_memory: one(self.max_memory.as_ref(), "max-memory")?,
+                eviction: one(self.eviction.as_ref(), "eviction")?,
+                stop_writes: one(self.stop_writes.as_ref(), "stop-writes")?,
                 blocked: self.block.parse("block")?,
-                block_form: one(self.block_form, "block-form")?.unwrap_or_default(),
+                block_form: one(self.block_form.as_ref(), "block-form")?.unwrap_or_default(),
             },
+            connections,
             spin: self.spin,
             record_rows: true,
             ..ServerConfig::default()

@@ -296,7 +296,7 @@ mod tests {
         for (place, (row, wait)) in (0..).zip(rows.iter_mut().zip(waits)) {
             (row.throttle_place, row.throttle_ns) = (Some(place), wait);
         }
-        assert_eq!(found(&all, &rows), []);
+        assert!(found(&all, &rows).is_empty());
         rows[3].throttle_ns -= 1;
         assert_eq!(found(&all, &rows), [3]);
         rows[3].throttle_ns += 1;
@@ -317,7 +317,7 @@ mod tests {
                 row.fault = FaultKind::Throttled;
             }
         }
-        assert_eq!(found(&all, &rows), []);
+        assert!(found(&all, &rows).is_empty());
         rows[2].fault = FaultKind::Throttled;
         // The one behind it would have had its token then.
         assert_eq!(found(&all, &rows), [2]);
@@ -339,7 +339,7 @@ mod tests {
         for (row, wait) in rows.iter_mut().zip(waits) {
             row.reply_wait_ns = wait;
         }
-        assert_eq!(found(&all, &rows), []);
+        assert!(found(&all, &rows).is_empty());
         rows[1].reply_wait_ns = 0;
         assert_eq!(found(&all, &rows), [1]);
     }

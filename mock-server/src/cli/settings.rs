@@ -13,12 +13,15 @@
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::time::Duration;
 
+use kvlab_timing::duration::{self, DurationError, Human};
 use serde::{Deserialize, Serialize};
 
 use super::port::Port;
 use crate::config::{RedisVersion, ServerConfig};
 use crate::latency::{Cut, Freeze, LatencyRules, Queue, Rule, Shape};
+use crate::limit::{AcceptLimit, AcceptRate, ConnectionLimit, ConnectionLimits, OutputLimit};
 use crate::limit::{
     BlockForm, Blocked, ByteSize, Eviction, RequestLimits, Share, SizeLimit, Throttle,
 };
@@ -77,6 +80,36 @@ pub struct Settings {
     pub block_form: Option<BlockForm>,
     /// Number of databases.
     pub databases: Option<usize>,
+    /// Connections of each protocol.
+    #[serde(with = "as_text::count")]
+    pub max_connections: Option<OrNone<u64>>,
+    /// The same of one client address.
+    #[serde(with = "as_text::count")]
+    pub max_connections_per_address: Option<OrNone<u64>>,
+    /// What becomes of connections beyond these two.
+    #[serde(with = "as_text::one")]
+    pub connection_limit: Option<ConnectionLimit>,
+    /// What a RESP client beyond these two is told.
+    pub connection_text: Option<String>,
+    /// New connections per time and core.
+    #[serde(with = "as_text::one")]
+    pub accept_rate: Option<OrNone<AcceptRate>>,
+    /// Cores that multiply the accept rate.
+    pub cores: Option<u32>,
+    /// What becomes of connections that come faster.
+    #[serde(with = "as_text::one")]
+    pub accept_limit: Option<AcceptLimit>,
+    /// What a RESP client that comes faster is told.
+    pub accept_text: Option<String>,
+    /// How long a connection may be silent.
+    #[serde(with = "as_text::one")]
+    pub idle_timeout: Option<OrNone<Time>>,
+    /// How long a connection may last.
+    #[serde(with = "as_text::one")]
+    pub max_age: Option<OrNone<Time>>,
+    /// Bytes of replies that may wait for a client.
+    #[serde(with = "as_text::one")]
+    pub output_limit: Option<OrNone<OutputLimit>>,
     /// Whether waiting ends in a short spin.
     pub spin: Option<bool>,
     /// Worker threads.
@@ -138,6 +171,19 @@ impl Settings {
             block: self.block.or(other.block),
             block_form: self.block_form.or(other.block_form),
             databases: self.databases.or(other.databases),
+            max_connections: self.max_connections.or(other.max_connections),
+            max_connections_per_address: self
+                .max_connections_per_address
+                .or(other.max_connections_per_address),
+            connection_limit: self.connection_limit.or(other.connection_limit),
+            connection_text: self.connection_text.or(other.connection_text),
+            accept_rate: self.accept_rate.or(other.accept_rate),
+            cores: self.cores.or(other.cores),
+            accept_limit: self.accept_limit.or(other.accept_limit),
+            accept_text: self.accept_text.or(other.accept_text),
+            idle_timeout: self.idle_timeout.or(other.idle_timeout),
+            max_age: self.max_age.or(other.max_age),
+            output_limit: self.output_limit.or(other.output_limit),
             spin: self.spin.or(other.spin),
             workers: self.workers.or(other.workers),
             seed: self.seed.or(other.seed),
@@ -183,6 +229,7 @@ impl Settings {
                 blocked: values(&self.block),
                 block_form: self.block_form.clone().unwrap_or_default(),
             },
+            connections: self.connections(),
             rows_file: self.rows.clone(),
             ..ServerConfig::default()
         };
@@ -200,9 +247,28 @@ impl Settings {
         Ok(config)
     }
 
+    /// The limits on connections these settings give.
+    fn connections(&self) -> ConnectionLimits {
+        let time = |given: &Option<OrNone<Time>>| Some(given.as_ref()?.0?.0);
+        ConnectionLimits {
+            max: self.max_connections.and_then(|given| given.0),
+            max_per_address: self.max_connections_per_address.and_then(|given| given.0),
+            at_cap: self.connection_limit,
+            text: self.connection_text.clone(),
+            rate: self.accept_rate.and_then(|given| given.0),
+            cores: self.cores.unwrap_or(1),
+            at_rate: self.accept_limit.unwrap_or_default(),
+            rate_text: self.accept_text.clone(),
+            idle: time(&self.idle_timeout),
+            max_age: time(&self.max_age),
+            output: self.output_limit.and_then(|given| given.0),
+        }
+    }
+
     /// Every setting of `config`, defaults too, and those of `given` that concern the program alone.
     #[must_use]
     pub fn from_config(config: &ServerConfig, given: &Self) -> Self {
+        let limits = &config.connections;
         Self {
             bind: Some(config.bind),
             redis_port: Some(config.redis_port.into()),
@@ -222,6 +288,17 @@ impl Settings {
             block: settings(&config.requests.blocked),
             block_form: Some(config.requests.block_form.clone()),
             databases: Some(config.redis.databases),
+            max_connections: limits.max.map(OrNone::some),
+            max_connections_per_address: limits.max_per_address.map(OrNone::some),
+            connection_limit: limits.at_cap,
+            connection_text: limits.text.clone(),
+            accept_rate: limits.rate.map(OrNone::some),
+            cores: limits.rate.map(|_| limits.cores),
+            accept_limit: limits.rate.map(|_| limits.at_rate),
+            accept_text: limits.rate_text.clone(),
+            idle_timeout: limits.idle.map(Time).map(OrNone::some),
+            max_age: limits.max_age.map(Time).map(OrNone::some),
+            output_limit: limits.output.map(OrNone::some),
             spin: Some(config.spin),
             workers: Some(config.workers),
             seed: Some(config.seed),
@@ -245,6 +322,30 @@ fn set<T: Clone>(setting: &mut T, given: &Option<T>) {
 /// A value, or `none` to override those of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OrNone<T>(pub Option<T>);
+
+impl<T> OrNone<T> {
+    fn some(value: T) -> Self {
+        Self(Some(value))
+    }
+}
+
+/// A time as people write it: `300s`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Time(pub Duration);
+
+impl FromStr for Time {
+    type Err = DurationError;
+
+    fn from_str(text: &str) -> Result<Self, DurationError> {
+        duration::parse(text).map(Self)
+    }
+}
+
+impl std::fmt::Display for Time {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        Human(self.0).fmt(f)
+    }
+}
 
 impl<T: FromStr> FromStr for OrNone<T> {
     type Err = T::Err;
@@ -316,6 +417,42 @@ mod as_text {
         }
     }
 
+    /// A whole number, or `none`.
+    pub(super) mod count {
+        use serde::ser::Serializer;
+
+        use super::super::OrNone;
+        use super::*;
+
+        #[derive(Deserialize)]
+        #[serde(untagged, expecting = "expected a whole number or 'none'")]
+        enum Form {
+            Number(u64),
+            Word(String),
+        }
+
+        pub(crate) fn serialize<S: Serializer>(
+            value: &Option<OrNone<u64>>,
+            serializer: S,
+        ) -> Result<S::Ok, S::Error> {
+            match value {
+                Some(OrNone(Some(count))) => serializer.serialize_u64(*count),
+                Some(OrNone(None)) => serializer.serialize_str("none"),
+                None => serializer.serialize_none(),
+            }
+        }
+
+        pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+            deserializer: D,
+        ) -> Result<Option<OrNone<u64>>, D::Error> {
+            match Form::deserialize(deserializer)? {
+                Form::Number(count) => Ok(Some(OrNone(Some(count)))),
+                Form::Word(word) if word == "none" => Ok(Some(OrNone(None))),
+                Form::Word(_) => Err(D::Error::custom("expected a whole number or 'none'")),
+            }
+        }
+    }
+
     pub(super) mod list {
         use serde::ser::Serializer;
 
@@ -356,6 +493,8 @@ mod as_text {
 
 #[cfg(test)]
 mod tests {
+    use kvlab_timing::Stamp;
+
     use super::*;
 
     const FULL: &str = r#"bind = "127.0.0.1"
@@ -376,6 +515,17 @@ stop-writes = "90%"
 block = ["config", "client|kill"]
 block-form = "noperm"
 databases = 1
+max-connections = 100
+max-connections-per-address = 10
+connection-limit = "error"
+connection-text = "ERR full"
+accept-rate = "200/500ms"
+cores = 2
+accept-limit = "backlog"
+accept-text = "ERR too fast"
+idle-timeout = "5m"
+max-age = "12h"
+output-limit = "hard=32MiB,soft=8MiB,for=1m"
 spin = false
 workers = 2
 seed = 7
@@ -403,6 +553,11 @@ rows = "/tmp/rows.csv"
         assert_eq!(config.requests.max_memory, Some(ByteSize(250_000_000)));
         assert_eq!(config.redis.databases, 1);
         assert!(!config.spin);
+        let limits = &config.connections;
+        assert_eq!((limits.max, limits.max_per_address), (Some(100), Some(10)));
+        assert_eq!(limits.bucket(Stamp::ZERO).map(|b| b.capacity()), Some(400));
+        assert_eq!(limits.at_rate, AcceptLimit::Backlog);
+        assert_eq!(limits.idle, Some(Duration::from_secs(300)));
         assert_eq!((config.workers, config.seed), (2, 7));
         assert_eq!(config.redis.version.to_string(), "7.0.15");
         assert_eq!(config.aerospike.namespaces, ["a", "b"]);
@@ -468,7 +623,8 @@ stats = false
     #[test]
     fn what_is_given_first_beats_what_comes_after() {
         let options = Settings::from_toml(
-            "seed = 1\nlatency = [\"none\"]\nfreeze = \"none\"\ncut = \"none\"\nqueue = \"none\"",
+            "seed = 1\nlatency = [\"none\"]\nfreeze = \"none\"\ncut = \"none\"\nqueue = \"none\"\n\
+             max-connections = \"none\"\naccept-rate = \"none\"\nidle-timeout = \"none\"",
         );
         let merged = options.unwrap().or(Settings::from_toml(FULL).unwrap());
         assert_eq!(merged.seed, Some(1));
@@ -478,6 +634,8 @@ stats = false
         assert!(config.latency.is_none());
         assert_eq!((config.freezes, config.cuts), (Vec::new(), Vec::new()));
         assert_eq!(config.queue, None);
+        let limits = config.connections;
+        assert_eq!((limits.max, limits.rate, limits.idle), (None, None, None));
     }
 
     #[test]
@@ -513,6 +671,16 @@ stats = false
             ("size-limit = \"key=0\"\n", ["line 1", "a size above 0"]),
             ("eviction = \"lru\"\n", ["line 1", "allkeys-lru"]),
             ("stop-writes = \"0.9\"\n", ["line 1", "1% to 100%"]),
+            (
+                "max-connections = \"all\"\n",
+                ["line 1", "a whole number or 'none'"],
+            ),
+            ("accept-rate = \"200\"\n", ["line 1", "as in 200/500ms"]),
+            (
+                "accept-limit = \"drop\"\n",
+                ["line 1", "delay, error, close"],
+            ),
+            ("output-limit = \"soft=1MB\"\n", ["line 1", "hard=32MiB"]),
         ] {
             let message = Settings::from_toml(text).unwrap_err().to_string();
             for part in parts {

@@ -5,15 +5,21 @@
 //!
 //! | limit                                         | where                          |
 //! |-----------------------------------------------|--------------------------------|
+//! | what connections are limited to, as settings  | [`connections`]                |
+//! | who is let in, and when                       | [`gatekeeper`]                 |
+//! | idle time, age and unsent bytes of one        | [`lifetime`]                   |
+//! | what requests are limited to, as settings     | [`requests`]                   |
 //! | operations and bytes per second               | [`throttle`]                   |
 //! | sizes of requests, keys, values, pipelines    | [`size`]                       |
 //! | memory, and what is evicted                   | [`memory`]                     |
 //! | commands that are refused                     | [`block`]                      |
-//! | all of these, as settings                     | [`requests`]                   |
 //! | sizes in bytes, as people write them          | [`bytes`]                      |
 
 pub mod block;
 pub mod bytes;
+pub mod connections;
+pub mod gatekeeper;
+pub mod lifetime;
 pub mod memory;
 pub mod requests;
 pub mod size;
@@ -21,6 +27,8 @@ pub mod throttle;
 
 pub use block::{BlockForm, Blocked};
 pub use bytes::ByteSize;
+pub use connections::{AcceptLimit, AcceptRate, ConnectionLimit, ConnectionLimits, OutputLimit};
+pub use gatekeeper::{AcceptCounts, Admission, Gatekeeper, Turned, Verdict};
 pub use memory::{Eviction, Share};
 pub use requests::RequestLimits;
 pub use size::{SizeKind, SizeLimit};

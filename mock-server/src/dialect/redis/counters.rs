@@ -74,8 +74,6 @@ pub struct Counters {
     lanes: Vec<Lane>,
     /// Error replies by code word.
     errors: Mutex<BTreeMap<Vec<u8>, u64>>,
-    /// Connections that were refused because there were too many.
-    pub refused: AtomicU64,
     pace: Mutex<Pace>,
 }
 
@@ -108,7 +106,6 @@ impl Counters {
         Self {
             lanes: (0..workers.max(1)).map(lane).collect(),
             errors: Mutex::default(),
-            refused: AtomicU64::new(0),
             pace: Mutex::default(),
         }
     }
@@ -216,7 +213,6 @@ impl Counters {
                 counter.reset();
             }
         }
-        self.refused.store(0, Ordering::Relaxed);
         self.errors
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
