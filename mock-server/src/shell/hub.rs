@@ -41,11 +41,16 @@ pub(super) struct Connection {
     /// The task does not wait for input, because the session wanted none.
     pub(super) input_paused: Cell<bool>,
     pub(super) gone: Cell<bool>,
+    /// When a TLS handshake that was begun has to be complete.
+    handshake_until: Cell<Option<Stamp>>,
     pub(super) task: RefCell<Option<Waker>>,
 }
 
 /// Size of the buffer that reads land in.
 const SCRATCH: usize = 64 * 1024;
+
+/// Time for a TLS handshake, from the moment the connection is first read.
+const HANDSHAKE_NS: u64 = 10_000_000_000;
 
 impl Hub {
     pub(super) fn new(clock: Clock, worker: Worker) -> Self {
@@ -79,6 +84,7 @@ impl Hub {
         let mut now = self.clock.now();
         while let Some(connection) = self.pop_due(now) {
             connection.scheduled.set(None);
+            self.end_late_handshake(&connection, now);
             connection
                 .session
                 .borrow_mut()
@@ -133,6 +139,9 @@ impl Hub {
                 }
             }
         }
+        if connection.transport.keeps_output() && !connection.write_blocked.replace(true) {
+            connection.wake();
+        }
         if session.is_finished() || (connection.input_paused.get() && session.wants_input()) {
             connection.input_paused.set(false);
             connection.wake();
@@ -144,6 +153,40 @@ impl Hub {
         };
         if let Some(moment) = next {
             self.schedule(connection, moment);
+        }
+        if let Some(moment) = connection.handshake_until.get() {
+            if connection.transport.is_handshaking() {
+                self.schedule(connection, moment);
+            } else {
+                connection.handshake_until.set(None);
+            }
+        }
+    }
+
+    /// Whether a connection whose handshake is not complete is to be read: its session may not want
+    /// input yet, or it has a last word that needs the handshake. With the first look the time for it
+    /// begins.
+    pub(super) fn goes_on_with_handshake(&self, connection: &Connection) -> bool {
+        let session = connection.session.borrow();
+        if !session.wants_input() && !session.has_output() {
+            return false;
+        }
+        if connection.handshake_until.get().is_none() {
+            let until = self.clock.now().add_nanos(HANDSHAKE_NS);
+            connection.handshake_until.set(Some(until));
+            self.schedule(connection, until);
+        }
+        true
+    }
+
+    /// Gives up a handshake that takes too long.
+    fn end_late_handshake(&self, connection: &Connection, now: Stamp) {
+        let until = connection.handshake_until.get();
+        if until.is_some_and(|until| until <= now) && connection.transport.is_handshaking() {
+            tracing::warn!(id = connection.id.0, "a TLS handshake took too long");
+            connection.handshake_until.set(None);
+            connection.gone.set(true);
+            connection.wake();
         }
     }
 
@@ -191,8 +234,17 @@ impl Connection {
             write_blocked: Cell::new(false),
             input_paused: Cell::new(false),
             gone: Cell::new(false),
+            handshake_until: Cell::new(None),
             task: RefCell::new(None),
         }
+    }
+
+    /// Whether it is to be closed now. What TLS took and the socket did not goes before, unless the
+    /// end comes at once.
+    pub(super) fn is_over(&self) -> bool {
+        let session = self.session.borrow();
+        self.gone.get()
+            || session.is_finished() && (session.ends_at_once() || !self.transport.keeps_output())
     }
 
     /// Has the connection's task look at its state again.

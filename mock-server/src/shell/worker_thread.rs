@@ -149,6 +149,7 @@ fn run(
             .session
             .borrow_mut()
             .close(now, &mut hub.worker.borrow_mut());
+        connection.transport.end();
     }
     hub.worker.borrow_mut().take_truth(now)
 }
@@ -210,7 +211,11 @@ fn deliver_mail(hub: &Hub) {
 
 fn accept(hub: &Rc<Hub>, socket: std::net::TcpStream, listener: Listener, client: Arc<ClientInfo>) {
     let id = client.id;
-    let transport = match Transport::new(socket) {
+    let tls = {
+        let worker = hub.worker.borrow();
+        worker.shared.tls_of(client.local).cloned()
+    };
+    let transport = match Transport::new(socket, tls) {
         Ok(transport) => transport,
         Err(error) => {
             tracing::warn!(%error, peer = %client.peer, "a connection could not be registered");
