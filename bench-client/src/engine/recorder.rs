@@ -3,7 +3,9 @@
 use kvlab_timing::Stamp;
 
 use super::real::CpuTime;
-use crate::record::{ClientRow, OpClass, Outcome, Outcomes, Phase, RowKind, Tally};
+use crate::record::{
+    Cause, ClientRow, ConnectKind, ConnectRow, OpClass, Outcome, Outcomes, Phase, RowKind, Tally,
+};
 
 /// The record of one worker.
 #[derive(Debug)]
@@ -25,6 +27,9 @@ pub(crate) struct Recorder {
     pub(crate) last: Option<Stamp>,
     /// Rows, when they are kept.
     pub(crate) rows: Option<Vec<ClientRow>>,
+    /// Attempts to connect that ended, in the order of their ends: all of them where rows are
+    /// kept, else the first [`MAX_CONNECTS`].
+    pub(crate) connects: Vec<ConnectRow>,
 }
 
 /// The stamps of a request that was answered.
@@ -64,6 +69,7 @@ impl Recorder {
             first: None,
             last: None,
             rows: rows.map(Vec::with_capacity),
+            connects: Vec::new(),
         }
     }
 
@@ -138,6 +144,26 @@ impl Recorder {
         }
     }
 
+    /// An attempt to connect, or the connection it became, ended; `words` are the server's where it
+    /// said some.
+    pub(crate) fn disconnected(&mut self, row: ConnectRow, words: Option<&str>) {
+        if let Some(cause) = row.cause.filter(|cause| *cause != Cause::End) {
+            self.tally.connects.ended(cause, words);
+        }
+        if self.rows.is_some() || self.connects.len() < MAX_CONNECTS {
+            self.connects.push(row);
+        }
+    }
+
+    /// The first reply of a connection came.
+    pub(crate) fn first_reply(&mut self, row: &ConnectRow) {
+        if row.kind == ConnectKind::Load
+            && let Some(ns) = row.first_reply_ns()
+        {
+            self.tally.connects.first_reply.record(ns);
+        }
+    }
+
     /// Hands the running interval over and begins an empty one.
     pub(crate) fn cut(&mut self) -> Tally {
         let empty = self
@@ -152,3 +178,6 @@ impl Recorder {
         self.spare = Some(tally);
     }
 }
+
+/// Attempts to connect of one worker that are kept without rows.
+pub(crate) const MAX_CONNECTS: usize = 65_536;

@@ -12,6 +12,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 use bytes::Bytes;
 use kvlab_bench_client::engine::{Observer, Silent};
+use kvlab_bench_client::record::SocketEnd;
 use kvlab_bench_client::settings::Target;
 use kvlab_bench_client::virtual_shell::{ClientAction, ClientConnId, VirtualClient};
 use kvlab_bench_client::{Control, RunResult, Settings};
@@ -269,7 +270,7 @@ impl World {
                 self.take_actions();
             }
             (Event::ClosedByServer, _) => {
-                self.client.handle_closed(now, client);
+                self.client.handle_closed(now, client, SocketEnd::Closed);
                 self.take_actions();
             }
         }

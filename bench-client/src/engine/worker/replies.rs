@@ -4,10 +4,11 @@ use bytes::{Buf, BytesMut};
 use kvlab_timing::Stamp;
 
 use super::connection::{End, Flight};
+use super::links::Failure;
 use super::{Arrival, ConnId, Driver, Pending, Worker};
 use crate::driver::{Answer, ProtocolError};
 use crate::engine::recorder::Times;
-use crate::record::Outcome;
+use crate::record::{Cause, Outcome};
 
 impl<D: Driver> Worker<D> {
     /// Bytes arrived; the present moment is the one just after the read.
@@ -34,8 +35,8 @@ impl<D: Driver> Worker<D> {
                 }
             })
         };
-        if let Err(error) = taken {
-            self.lose(now, place, &error.to_string(), true);
+        if let Err(broken) = taken {
+            self.lose(now, place, broken.failure(), true);
         }
         self.dispatch(now);
     }
@@ -47,7 +48,7 @@ impl<D: Driver> Worker<D> {
         arrival: Arrival,
         place: usize,
         bytes: &[u8],
-    ) -> Result<usize, ProtocolError> {
+    ) -> Result<usize, Broken> {
         let now = arrival.received;
         let mut used = 0;
         while used < bytes.len() {
@@ -57,7 +58,11 @@ impl<D: Driver> Worker<D> {
                 return Ok(bytes.len());
             };
             let rest = &bytes[used..];
-            let Some(frame) = self.driver.frame(session, rest)? else {
+            let Some(frame) = self
+                .driver
+                .frame(session, rest)
+                .map_err(Broken::malformed)?
+            else {
                 break;
             };
             let whole = rest.get(..frame.len).unwrap_or(rest);
@@ -73,11 +78,17 @@ impl<D: Driver> Worker<D> {
             };
             let sequence = conn.answered;
             let Some(flight) = conn.take_front() else {
-                // For example the line with which a full server turns a connection away.
-                return Err(ProtocolError(format!("unasked: {}", line_of(whole))));
+                return Err(self.unasked(now, place, outcome, whole));
             };
+            if sequence == 0 {
+                let error = match outcome {
+                    Outcome::Error(kind) => Some(kind),
+                    _ => None,
+                };
+                self.first_reply(now, place, Some(flight.sent), error);
+            }
             if flight.is_load() {
-                conn.failures = 0;
+                self.conns[place].failures = 0;
                 self.end_flight(now, place, flight, sequence, (outcome, Some(arrival)));
                 self.offer(now, place);
             } else {
@@ -86,6 +97,25 @@ impl<D: Driver> Worker<D> {
             }
         }
         Ok(used)
+    }
+
+    /// A reply that answers nothing, for example the line with which a full server turns a
+    /// connection away.
+    fn unasked(&mut self, now: Stamp, place: usize, outcome: Outcome, frame: &[u8]) -> Broken {
+        let line = line_of(frame);
+        self.recorder.tally.connects.unsolicited_bytes += frame.len() as u64;
+        let cause = match outcome {
+            Outcome::Error(kind) => {
+                self.first_reply(now, place, None, Some(kind));
+                Cause::ErrorLine(kind)
+            }
+            _ => Cause::Unsolicited,
+        };
+        Broken {
+            cause,
+            text: format!("unasked: {line}"),
+            words: matches!(cause, Cause::ErrorLine(_)).then(|| words_of(&line)),
+        }
     }
 
     /// Ends an attempt of a load request: for good, or to be tried again.
@@ -193,6 +223,36 @@ impl<D: Driver> Worker<D> {
             }
         }
     }
+}
+
+/// Why what arrived on a connection is its end.
+struct Broken {
+    cause: Cause,
+    text: String,
+    words: Option<String>,
+}
+
+impl Broken {
+    fn malformed(error: ProtocolError) -> Self {
+        Self {
+            cause: Cause::Malformed,
+            text: error.to_string(),
+            words: None,
+        }
+    }
+
+    fn failure(&self) -> Failure<'_> {
+        Failure {
+            cause: self.cause,
+            text: &self.text,
+            words: self.words.as_deref(),
+        }
+    }
+}
+
+/// The words of an error line, without the mark that makes it one.
+fn words_of(line: &str) -> String {
+    line.strip_prefix('-').unwrap_or(line).to_owned()
 }
 
 /// An emptied buffer gives the room of what was taken back.
