@@ -44,6 +44,7 @@ pub mod direct;
 pub mod event;
 pub mod exchange;
 pub mod latency;
+pub mod limit;
 pub mod server;
 pub mod session;
 pub mod shared;

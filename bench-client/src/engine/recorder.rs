@@ -32,13 +32,15 @@ pub(crate) struct Recorder {
     pub(crate) connects: Vec<ConnectRow>,
 }
 
-/// The stamps of a request that was answered.
+/// Stamps and bytes of a request that was answered.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Times {
+pub(crate) struct Answered {
     pub(crate) intended: Stamp,
     pub(crate) sent: Stamp,
     pub(crate) received: Stamp,
     pub(crate) kernel: Option<Stamp>,
+    pub(crate) bytes_out: u64,
+    pub(crate) bytes_in: u64,
 }
 
 /// A finished interval of one worker.
@@ -96,28 +98,30 @@ impl Recorder {
         }
     }
 
-    /// A load request ended for good; `times` are given when it was answered.
+    /// A load request ended for good; `answered` is given when it was.
     #[inline]
     pub(crate) fn ended(
         &mut self,
         kind: RowKind,
         class: OpClass,
         outcome: Outcome,
-        times: Option<Times>,
+        answered: Option<Answered>,
     ) {
         let measured = kind == RowKind::Load;
         if !measured && !self.in_warmup {
             self.late_warmup.count(outcome);
             return;
         }
-        if measured && let Some(times) = times {
-            self.last = Some(times.received);
+        if measured && let Some(answered) = answered {
+            self.last = Some(answered.received);
         }
         let Some(tally) = self.tally.class_mut(class) else {
             return;
         };
         tally.count(outcome);
-        let Some(times) = times else { return };
+        let Some(times) = answered else { return };
+        tally.bytes_out += times.bytes_out;
+        tally.bytes_in += times.bytes_in;
         let service = times.received.saturating_since(times.sent);
         if let Outcome::Error(_) = outcome {
             tally.failed.record(service);

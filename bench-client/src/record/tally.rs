@@ -50,6 +50,10 @@ pub struct ClassTally {
     pub errors: ErrorCounts,
     /// Attempts that were followed by another.
     pub retries: u64,
+    /// Bytes of the requests that were answered, by whatever reply.
+    pub bytes_out: u64,
+    /// Bytes of their replies.
+    pub bytes_in: u64,
     /// Reply minus send of hits and misses.
     pub service: Latency,
     /// Reply minus intended start of hits and misses; empty in a closed loop.
@@ -264,6 +268,8 @@ impl ClassTally {
             *self.errors.entry(*kind).or_default() += count;
         }
         self.retries += other.retries;
+        self.bytes_out += other.bytes_out;
+        self.bytes_in += other.bytes_in;
         self.service.merge(&other.service);
         self.response.merge(&other.response);
         self.network.merge(&other.network);
@@ -274,6 +280,8 @@ impl ClassTally {
         self.outcomes = Outcomes::default();
         self.errors.clear();
         self.retries = 0;
+        self.bytes_out = 0;
+        self.bytes_in = 0;
         self.service.clear();
         self.response.clear();
         self.network.clear();

@@ -58,14 +58,12 @@ fn poll_round(hub: &Hub, connection: &Connection, context: &mut Context<'_>) -> 
                 Poll::Pending => {}
             }
         }
-        let reads_on = if connection.transport.is_handshaking() {
-            hub.goes_on_with_handshake(connection)
-        } else {
-            connection.session.borrow().wants_input()
-        };
-        if !reads_on {
+        if !connection.session.borrow().wants_input() {
             connection.input_paused.set(true);
             return Poll::Pending;
+        }
+        if connection.transport.is_handshaking() {
+            hub.time_handshake(connection);
         }
         match poll_input(hub, connection, context) {
             Poll::Ready(Ok(())) => {}

@@ -34,8 +34,11 @@ pub(super) struct Connection {
     pub(super) id: ConnId,
     pub(super) session: RefCell<Session>,
     pub(super) transport: Transport,
-    /// The earliest moment in the heap that belongs to this connection.
+    /// The earliest moment in the heap at which something of this connection is due.
     scheduled: Cell<Option<Stamp>>,
+    /// The moment in the heap at which its end is looked at. Kept apart, since it is far off and each
+    /// reply would leave another entry behind.
+    end_scheduled: Cell<Option<Stamp>>,
     /// A write found the socket full.
     pub(super) write_blocked: Cell<bool>,
     /// The task does not wait for input, because the session wanted none.
@@ -83,7 +86,6 @@ impl Hub {
     pub(super) fn run_due(&self) {
         let mut now = self.clock.now();
         while let Some(connection) = self.pop_due(now) {
-            connection.scheduled.set(None);
             self.end_late_handshake(&connection, now);
             connection
                 .session
@@ -146,37 +148,31 @@ impl Hub {
             connection.input_paused.set(false);
             connection.wake();
         }
-        let next = if connection.write_blocked.get() {
-            session.poll_cut()
-        } else {
-            session.poll_timeout()
-        };
-        if let Some(moment) = next {
-            self.schedule(connection, moment);
+        if !connection.write_blocked.get()
+            && let Some(moment) = session.poll_due()
+        {
+            self.schedule(connection.id, &connection.scheduled, moment);
+        }
+        if let Some(moment) = session.poll_end() {
+            self.schedule(connection.id, &connection.end_scheduled, moment);
         }
         if let Some(moment) = connection.handshake_until.get() {
             if connection.transport.is_handshaking() {
-                self.schedule(connection, moment);
+                self.schedule(connection.id, &connection.end_scheduled, moment);
             } else {
                 connection.handshake_until.set(None);
             }
         }
     }
 
-    /// Whether a connection whose handshake is not complete is to be read: its session may not want
-    /// input yet, or it has a last word that needs the handshake. With the first look the time for it
-    /// begins.
-    pub(super) fn goes_on_with_handshake(&self, connection: &Connection) -> bool {
-        let session = connection.session.borrow();
-        if !session.wants_input() && !session.has_output() {
-            return false;
-        }
+    /// Begins the time for a connection's TLS handshake, unless it has begun: when the connection is
+    /// read for the first time, which may be long after it was accepted.
+    pub(super) fn time_handshake(&self, connection: &Connection) {
         if connection.handshake_until.get().is_none() {
             let until = self.clock.now().add_nanos(HANDSHAKE_NS);
             connection.handshake_until.set(Some(until));
-            self.schedule(connection, until);
+            self.schedule(connection.id, &connection.end_scheduled, until);
         }
-        true
     }
 
     /// Gives up a handshake that takes too long.
@@ -190,14 +186,13 @@ impl Hub {
         }
     }
 
-    fn schedule(&self, connection: &Connection, moment: Stamp) {
-        let known = connection.scheduled.get();
-        if known.is_some_and(|known| known <= moment) {
+    fn schedule(&self, id: ConnId, scheduled: &Cell<Option<Stamp>>, moment: Stamp) {
+        if scheduled.get().is_some_and(|known| known <= moment) {
             return;
         }
-        connection.scheduled.set(Some(moment));
+        scheduled.set(Some(moment));
         let earliest = self.next_due().is_none_or(|first| moment < first);
-        self.due.borrow_mut().push(Reverse((moment, connection.id)));
+        self.due.borrow_mut().push(Reverse((moment, id)));
         if earliest && let Some(pacer) = &*self.pacer.borrow() {
             pacer.wake_by_ref();
         }
@@ -215,10 +210,17 @@ impl Hub {
                 due.pop();
                 (moment, id)
             };
-            if let Some(connection) = self.connections.borrow().get(&id)
-                && connection.scheduled.get() == Some(moment)
-            {
-                return Some(Rc::clone(connection));
+            if let Some(connection) = self.connections.borrow().get(&id) {
+                let mut is_known = false;
+                for scheduled in [&connection.scheduled, &connection.end_scheduled] {
+                    if scheduled.get() == Some(moment) {
+                        scheduled.set(None);
+                        is_known = true;
+                    }
+                }
+                if is_known {
+                    return Some(Rc::clone(connection));
+                }
             }
         }
     }
@@ -231,6 +233,7 @@ impl Connection {
             session: RefCell::new(session),
             transport,
             scheduled: Cell::new(None),
+            end_scheduled: Cell::new(None),
             write_blocked: Cell::new(false),
             input_paused: Cell::new(false),
             gone: Cell::new(false),

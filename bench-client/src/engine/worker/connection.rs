@@ -228,8 +228,12 @@ impl<S> Conn<S> {
             class: flight.plan.class,
             intended: flight.intended,
             sent: flight.sent,
-            received: end.arrival.map(|arrival| arrival.received),
-            kernel: end.arrival.and_then(|arrival| arrival.kernel),
+            received: end.reply.map(|(arrival, _)| arrival.received),
+            kernel: end.reply.and_then(|(arrival, _)| arrival.kernel),
+            bytes_out: u32::try_from(flight.len).unwrap_or(u32::MAX),
+            bytes_in: end
+                .reply
+                .map_or(0, |(_, len)| u32::try_from(len).unwrap_or(u32::MAX)),
             outcome: end.outcome,
             attempt: flight.attempt,
             retried: end.retried,
@@ -261,7 +265,8 @@ impl From<Stamp> for Arrival {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct End {
     pub(super) outcome: Outcome,
-    pub(super) arrival: Option<Arrival>,
+    /// The read that completed the reply, and the length of the reply.
+    pub(super) reply: Option<(Arrival, usize)>,
     pub(super) retried: bool,
 }
 

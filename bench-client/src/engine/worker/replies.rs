@@ -7,7 +7,7 @@ use super::connection::{End, Flight};
 use super::links::Failure;
 use super::{Arrival, ConnId, Driver, Pending, Worker};
 use crate::driver::{Answer, ProtocolError};
-use crate::engine::recorder::Times;
+use crate::engine::recorder::Answered;
 use crate::record::{Cause, Outcome};
 
 impl<D: Driver> Worker<D> {
@@ -90,10 +90,12 @@ impl<D: Driver> Worker<D> {
             }
             if flight.is_load() {
                 self.conns[place].failures = 0;
-                self.end_flight(now, place, flight, sequence, (outcome, Some(arrival)));
+                let reply = Some((arrival, frame.len));
+                self.end_flight(now, place, flight, sequence, (outcome, reply));
                 self.offer(now, place);
             } else {
-                self.note_control(place, &flight, sequence, (outcome, Some(arrival)));
+                let reply = Some((arrival, frame.len));
+                self.note_control(place, &flight, sequence, (outcome, reply));
                 self.converse_on(now, place, whole);
             }
         }
@@ -127,7 +129,7 @@ impl<D: Driver> Worker<D> {
         place: usize,
         flight: Flight,
         sequence: u64,
-        (outcome, arrival): (Outcome, Option<Arrival>),
+        (outcome, reply): (Outcome, Option<(Arrival, usize)>),
     ) {
         let class = flight.plan.class;
         let retried = !matches!(outcome, Outcome::Hit | Outcome::Miss)
@@ -136,7 +138,7 @@ impl<D: Driver> Worker<D> {
         if let Some(rows) = &mut self.recorder.rows {
             let end = End {
                 outcome,
-                arrival,
+                reply,
                 retried,
             };
             rows.push(self.conns[place].row(&flight, sequence, end));
@@ -155,13 +157,15 @@ impl<D: Driver> Worker<D> {
             return;
         }
         self.in_play -= 1;
-        let times = arrival.map(|Arrival { received, kernel }| Times {
+        let answered = reply.map(|(Arrival { received, kernel }, len)| Answered {
             intended: flight.intended,
             sent: flight.sent,
             received,
             kernel,
+            bytes_out: flight.len as u64,
+            bytes_in: len as u64,
         });
-        self.recorder.ended(flight.kind, class, outcome, times);
+        self.recorder.ended(flight.kind, class, outcome, answered);
     }
 
     /// Notes the end of a request of a conversation.
@@ -170,13 +174,13 @@ impl<D: Driver> Worker<D> {
         place: usize,
         flight: &Flight,
         sequence: u64,
-        (outcome, arrival): (Outcome, Option<Arrival>),
+        (outcome, reply): (Outcome, Option<(Arrival, usize)>),
     ) {
-        self.recorder.tally.control += u64::from(arrival.is_some());
+        self.recorder.tally.control += u64::from(reply.is_some());
         if let Some(rows) = &mut self.recorder.rows {
             let end = End {
                 outcome,
-                arrival,
+                reply,
                 retried: false,
             };
             rows.push(self.conns[place].row(flight, sequence, end));

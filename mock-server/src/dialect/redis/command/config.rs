@@ -6,6 +6,8 @@ use crate::dialect::redis::call::{Call, Outcome};
 use crate::dialect::redis::fault::Fault;
 use crate::dialect::redis::row::flag::{ADMIN, LOADING, NOSCRIPT, STALE};
 use crate::dialect::redis::row::{Family, Row};
+use crate::event::Event;
+use crate::exchange::Protocol;
 
 /// CONFIG with its subcommands.
 pub(crate) const FAMILY: Family = Family {
@@ -79,12 +81,24 @@ fn set(call: &mut Call<'_, '_>) -> Outcome {
     while let (Some(name), Some(value)) = (rest.next(), rest.next()) {
         pairs.push((name, value));
     }
-    call.state().settings.set(&pairs)?;
+    let settings = &call.state().settings;
+    let before = settings.live().of_connections();
+    settings.set(&pairs)?;
+    let after = settings.live().of_connections();
+    let shared = call.context.shared;
+    if after.max != before.max {
+        shared.gatekeeper.set_cap(Protocol::Redis, after.max);
+    }
+    if (after.idle_ns, after.output) != (before.idle_ns, before.output) {
+        shared.post.broadcast(Event::NewLimits);
+    }
     call.ok()
 }
 
 fn resetstat(call: &mut Call<'_, '_>) -> Outcome {
     call.state().counters.reset();
+    let gatekeeper = &call.context.shared.gatekeeper;
+    gatekeeper.reset_statistics(Protocol::Redis);
     call.ok()
 }
 
