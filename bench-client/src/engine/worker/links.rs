@@ -484,10 +484,10 @@ impl<D: Driver> Worker<D> {
                         self.watch(next);
                     }
                 }
-                State::Connecting { .. }
-                | State::Securing { .. }
-                | State::Talking { .. }
-                | State::Ready { .. } => {
+                State::Securing { .. } => {
+                    self.lose(now, place, Failure::of(Cause::TimedOut, STALLED), true);
+                }
+                State::Connecting { .. } | State::Talking { .. } | State::Ready { .. } => {
                     self.lose(now, place, Failure::of(Cause::TimedOut, "timed out"), true);
                 }
             }
@@ -540,3 +540,6 @@ impl<S> Conn<S> {
 
 /// Attempts of a place that have to fail before a server that never let anybody in is given up.
 pub(super) const STRIKES: u32 = 3;
+
+/// What a RESP server that speaks no TLS looks like: it waits for the rest of a command.
+const STALLED: &str = "timed out in the TLS handshake; the server may speak no TLS on this port";

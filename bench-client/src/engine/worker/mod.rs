@@ -24,6 +24,7 @@ mod replies;
 #[cfg(test)]
 mod tests;
 mod timetable;
+mod tls;
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -124,6 +125,8 @@ pub struct Worker<D: Driver> {
     setup: Setup,
     /// What ends the run if no thread has a connection.
     hopeless: Option<RunError>,
+    /// Whether any server ever sent a byte.
+    heard: bool,
     failure: Option<RunError>,
     loss: Option<ConnectionLoss>,
 }
@@ -282,6 +285,7 @@ impl<D: Driver> Worker<D> {
                 all_up: None,
             },
             hopeless: None,
+            heard: false,
             failure: None,
             loss: None,
             block,
