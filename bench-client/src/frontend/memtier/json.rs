@@ -15,7 +15,7 @@ use super::distribution::steps;
 use super::json_writer::JsonWriter;
 use super::micros;
 use super::model::{
-    Bound, Glance, Heading, LatencyFrom, Layout, Results, Row, RowKind, Run, float,
+    Bound, Glance, Heading, LatencyFrom, Layout, Results, Row, RowKind, Run, float, quantile,
 };
 use super::sheet::{Line, Sheet};
 use super::text::{mean_ms, ms};
@@ -207,8 +207,8 @@ fn line_body(json: &mut JsonWriter, line: &Line, layout: &Layout) {
     time_series(json, row, layout);
     json.object("Percentile Latencies");
     percentiles(json, &layout.percentiles, |place| {
-        let quantile = layout.percentiles.get(place).copied().unwrap_or_default();
-        latency.quantile_ns(quantile / 100.0)
+        let percentile = layout.percentiles.get(place).copied().unwrap_or_default();
+        latency.quantile_ns(quantile(percentile))
     });
     json.object("Histogram log format");
     json.value("Compressed Histogram", micros::compressed(latency));
@@ -332,7 +332,7 @@ fn latency_ms(json: &mut JsonWriter, key: &str, latency: &Latency, layout: &Layo
     json.number("mean", mean_ms(latency), 6);
     json.number("min", ms(latency.min_ns()), 6);
     for percentile in &layout.percentiles {
-        let ns = latency.quantile_ns(percentile / 100.0);
+        let ns = latency.quantile_ns(quantile(*percentile));
         let key = percentile_key(*percentile);
         json.number(&key, ms(ns), 6);
     }

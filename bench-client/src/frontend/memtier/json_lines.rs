@@ -9,7 +9,7 @@
 use serde_json::{Map, Value, json};
 
 use super::json::percentile_key;
-use super::model::{LatencyFrom, Row, Run, float};
+use super::model::{LatencyFrom, Row, Run, float, quantile};
 use super::recorder::RowPlan;
 use crate::record::{Interval, Latency, Phase};
 
@@ -101,7 +101,7 @@ fn latency_value(latency: &Latency, percentiles: &[f64]) -> Value {
     value.insert("mean".to_owned(), json!(latency.mean_ns() / 1e6));
     value.insert("min".to_owned(), json!(float(latency.min_ns()) / 1e6));
     for percentile in percentiles {
-        let ns = latency.quantile_ns(percentile / 100.0);
+        let ns = latency.quantile_ns(quantile(*percentile));
         value.insert(percentile_key(*percentile), json!(float(ns) / 1e6));
     }
     value.insert("max".to_owned(), json!(float(latency.max_ns()) / 1e6));

@@ -15,7 +15,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use super::model::{LatencyFrom, Layout, Run, per_second};
+use super::model::{LatencyFrom, Layout, Run, per_second, quantile};
 use super::sheet::{Line, Sheet};
 use super::text::{mean_ms, ms, percentile_title};
 
@@ -120,7 +120,7 @@ fn other_latency(sheet: &Sheet, layout: &Layout) -> Option<String> {
     );
     for percentile in &layout.percentiles {
         let title = percentile_title(*percentile);
-        let value = ms(latency.quantile_ns(percentile / 100.0));
+        let value = ms(latency.quantile_ns(quantile(*percentile)));
         let _ = write!(text, ", {title} {value:.3}");
     }
     let _ = write!(text, ", max {:.3}", ms(latency.max_ns()));

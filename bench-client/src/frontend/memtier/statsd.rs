@@ -12,7 +12,7 @@
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 
-use super::model::LatencyFrom;
+use super::model::{LatencyFrom, quantile};
 use super::progress::Progress;
 use super::text::{ms, percentile_title};
 use crate::record::{Latency, Tally};
@@ -112,7 +112,7 @@ pub fn metrics(
                 "latency_{}",
                 percentile_title(*percentile).replace('.', "_")
             );
-            let value = ms(latency.quantile_ns(percentile / 100.0));
+            let value = ms(latency.quantile_ns(quantile(*percentile)));
             metrics.push(gauge(&name, value, 3));
         }
     }

@@ -27,7 +27,9 @@
 use std::fmt::Write as _;
 
 use super::distribution::steps;
-use super::model::{Bound, Heading, LatencyFrom, Layout, Results, RowKind, Verification, float};
+use super::model::{
+    Bound, Heading, LatencyFrom, Layout, Results, RowKind, Verification, float, quantile,
+};
 use super::remarks;
 use super::sheet::{Line, Sheet};
 use crate::record::Latency;
@@ -278,7 +280,7 @@ impl Column {
             Self::Asked => (!waits).then_some(rates.asked),
             Self::Average => (!latency.is_empty()).then(|| mean_ms(latency)),
             Self::Percentile(percentile) => {
-                (!latency.is_empty()).then(|| ms(latency.quantile_ns(percentile / 100.0)))
+                (!latency.is_empty()).then(|| ms(latency.quantile_ns(quantile(percentile))))
             }
             Self::Bytes => (!waits).then_some((rates.bytes_in + rates.bytes_out) / 1024.0),
         }
