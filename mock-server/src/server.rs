@@ -18,8 +18,10 @@ use crate::dialect::Listener;
 use crate::direct::{AerospikeDirect, RedisDirect};
 use crate::event::PostOffice;
 use crate::latency::{ParseError, TooManyRules};
+use crate::limit::{AcceptCounts, AcceptLimit, ConnectionLimit, ConnectionLimits, LimitError};
 use crate::shared::{Addresses, Shared};
-use crate::shell::{Acceptors, Errand, Order, WorkerThread};
+use crate::shell::{Acceptors, BACKLOG, Errand, Order, WorkerThread};
+use crate::tls::{Material, TlsError};
 use crate::truth::{RowFile, RowsLost, RunId, Truth};
 use crate::worker::Worker;
 
@@ -52,6 +54,12 @@ pub enum StartError {
         /// What the system said.
         source: io::Error,
     },
+    /// The certificate for TLS cannot be had.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    /// A limit cannot be read.
+    #[error(transparent)]
+    Limit(#[from] LimitError),
     /// Too many latency rules.
     #[error(transparent)]
     Rules(#[from] TooManyRules),
@@ -71,6 +79,7 @@ pub struct MockServer {
     truth: Option<Truth>,
     /// The file that rows are written to, once the workers are gone complete.
     row_file: Option<RowFile>,
+    ca_pem: Option<String>,
 }
 
 impl MockServer {
@@ -83,37 +92,51 @@ impl MockServer {
     /// Starts a server with `config`.
     ///
     /// # Errors
-    /// When a setting is out of its bounds, a port is taken or not allowed, or the system gives no thread.
+    /// When a setting is out of its bounds, a certificate cannot be had, a port is taken or not
+    /// allowed, or the system gives no thread.
     pub fn start(config: ServerConfig) -> Result<Self, StartError> {
         config.check()?;
         let clock = Clock::real();
-        let asked = [
-            (config.redis_port, Listener::Redis),
-            (config.aerospike_port, Listener::Aerospike),
-            (config.shared_port, Listener::Shared),
-        ];
-        let mut ports = Vec::new();
+        let tls = &config.tls;
+        let (redis, redis_tls) = tls.ports(config.redis_port, tls.redis_port);
+        let (aerospike, aerospike_tls) = tls.ports(config.aerospike_port, tls.aerospike_port);
+        let (both, both_tls) = tls.ports(config.shared_port, None);
         let mut addresses = Addresses::default();
-        for (port, listener) in asked {
+        let asked = [
+            (redis, Listener::Redis, &mut addresses.redis),
+            (aerospike, Listener::Aerospike, &mut addresses.aerospike),
+            (both, Listener::Shared, &mut addresses.shared),
+            (redis_tls, Listener::Redis, &mut addresses.redis_tls),
+            (
+                aerospike_tls,
+                Listener::Aerospike,
+                &mut addresses.aerospike_tls,
+            ),
+            (both_tls, Listener::Shared, &mut addresses.shared_tls),
+        ];
+        let backlog = first_backlog(&config.connections, clock.now());
+        let mut ports = Vec::new();
+        for (port, listener, place) in asked {
             let Some(port) = port else { continue };
             let wanted = SocketAddr::new(config.bind, port);
-            let bound = listen(wanted)
+            let bound = listen(wanted, backlog)
                 .and_then(|socket| Ok((socket.local_addr()?, socket)))
                 .map_err(|source| StartError::Bind {
                     address: wanted,
                     source,
                 })?;
             let (address, socket) = bound;
-            *match listener {
-                Listener::Redis => &mut addresses.redis,
-                Listener::Aerospike => &mut addresses.aerospike,
-                Listener::Shared => &mut addresses.shared,
-            } = Some(address);
+            *place = Some(address);
             ports.push((socket, listener));
         }
         if ports.is_empty() {
             return Err(StartError::NoPort);
         }
+        let wall = WallClock::real(clock);
+        let material = config
+            .speaks_tls()
+            .then(|| Material::prepare(&config.tls, config.bind, wall.unix_seconds(clock.now())))
+            .transpose()?;
         let rows = config.rows_file.as_deref().map(|path| {
             RowFile::create(path, WallClock::real(clock)).map_err(|source| StartError::Rows {
                 path: path.to_owned(),
@@ -136,6 +159,13 @@ impl MockServer {
         ));
         // The cell is new, so setting it cannot fail.
         let _ = shared.addresses.set(addresses);
+        let (tls, ca_pem) = match material {
+            Some(material) => (Some(material.server), material.ca_pem),
+            None => (None, None),
+        };
+        if let Some(tls) = tls {
+            let _ = shared.tls.set(tls);
+        }
         let workers = bells
             .into_iter()
             .enumerate()
@@ -156,6 +186,7 @@ impl MockServer {
             workers,
             truth: None,
             row_file,
+            ca_pem,
         })
     }
 
@@ -175,6 +206,31 @@ impl MockServer {
     #[must_use]
     pub fn addr(&self) -> Option<SocketAddr> {
         self.addresses.shared
+    }
+
+    /// The address of the port for RESP over TLS.
+    #[must_use]
+    pub fn redis_tls_addr(&self) -> Option<SocketAddr> {
+        self.addresses.redis_tls
+    }
+
+    /// The address of the port for Aerospike over TLS.
+    #[must_use]
+    pub fn aerospike_tls_addr(&self) -> Option<SocketAddr> {
+        self.addresses.aerospike_tls
+    }
+
+    /// The address of the port that serves both protocols over TLS.
+    #[must_use]
+    pub fn tls_addr(&self) -> Option<SocketAddr> {
+        self.addresses.shared_tls
+    }
+
+    /// The authority that signed the server's certificate, in PEM form, for clients to trust; `None`
+    /// when the certificate was given, or there is no TLS.
+    #[must_use]
+    pub fn ca_pem(&self) -> Option<&str> {
+        self.ca_pem.as_deref()
     }
 
     /// All addresses listened on.
@@ -206,14 +262,15 @@ impl MockServer {
             worker.order(Order::Snapshot(reply.clone()));
         }
         drop(reply);
-        self.merged(answers)
+        self.merged(answers, self.shared.gatekeeper.counts())
     }
 
-    fn merged(&self, truths: impl IntoIterator<Item = Truth>) -> Truth {
+    fn merged(&self, truths: impl IntoIterator<Item = Truth>, accepting: AcceptCounts) -> Truth {
         let mut all = Truth::default();
         for truth in truths {
             all.merge(truth);
         }
+        all.stats.counts.accepting.merge(&accepting);
         if let Some(most) = self.shared.config.row_limit {
             all.keep_last(most);
         }
@@ -230,7 +287,7 @@ impl MockServer {
             worker.order(Order::Begin(run, reply.clone()));
         }
         drop(reply);
-        self.merged(answers)
+        self.merged(answers, self.shared.gatekeeper.take_counts())
     }
 
     /// Ends the run and returns its truth; what comes then belongs to no run, or run 0.
@@ -301,7 +358,7 @@ impl MockServer {
         }
         self.acceptors.stop();
         let truths: Vec<Truth> = self.workers.iter_mut().map(WorkerThread::stop).collect();
-        self.truth = Some(self.merged(truths));
+        self.truth = Some(self.merged(truths, self.shared.gatekeeper.counts()));
     }
 }
 
@@ -311,10 +368,21 @@ impl Drop for MockServer {
     }
 }
 
-/// Connections that may wait to be accepted.
-const BACKLOG: i32 = 1024;
+/// The backlog that ports are opened with: in the backlog form, one less than may be let in.
+fn first_backlog(limits: &ConnectionLimits, now: Stamp) -> i32 {
+    let mut room = u64::MAX;
+    if limits.at_rate == AcceptLimit::Backlog
+        && let Some(bucket) = limits.bucket(now)
+    {
+        room = bucket.capacity();
+    }
+    if limits.at_cap == Some(ConnectionLimit::Backlog) {
+        room = room.min(limits.max.unwrap_or(u64::MAX));
+    }
+    i32::try_from(room.saturating_sub(1)).map_or(BACKLOG, |room| room.min(BACKLOG))
+}
 
-fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+fn listen(address: SocketAddr, backlog: i32) -> io::Result<TcpListener> {
     let socket = Socket::new(
         Domain::for_address(address),
         Type::STREAM,
@@ -325,6 +393,7 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     socket.set_reuse_address(true)?;
     socket.set_nonblocking(true)?;
     socket.bind(&address.into())?;
-    socket.listen(BACKLOG)?;
+    // Without any connection there is room for as many as may be let in.
+    socket.listen(backlog)?;
     Ok(socket.into())
 }

@@ -249,7 +249,7 @@ impl World {
                 let id = self.server.accept(now, self.listener, pipe.local);
                 pipe.server = Some(id);
                 self.by_server.insert(id, connection);
-                self.after_a_leg(connection, Event::Connected);
+                self.take_outputs();
             }
             (Event::ToServer(bytes), Some(server)) => {
                 self.server.handle_bytes(now, server, &bytes);
@@ -316,6 +316,9 @@ impl World {
             let Some(connection) = self.by_server.get(&output.connection).copied() else {
                 continue;
             };
+            if output.accepted {
+                self.after_a_leg(connection, Event::Connected);
+            }
             if !output.bytes.is_empty() {
                 self.after_a_leg(connection, Event::ToClient(output.bytes));
             }

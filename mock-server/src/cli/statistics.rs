@@ -57,8 +57,22 @@ impl fmt::Display for Statistics<'_> {
             ("requests answered", counts.answered),
             ("requests not answered", counts.unanswered),
             ("requests refused", counts.refused),
+            ("requests delayed by throttles", counts.delayed),
+            ("requests refused by throttles", counts.throttled),
+            ("requests dropped by throttles", counts.dropped),
+            ("requests too large", counts.too_large),
+            ("requests without memory", counts.out_of_memory),
+            ("requests for blocked commands", counts.blocked),
+            ("keys evicted", counts.evicted),
             ("connections accepted", counts.accepted),
-            ("connections turned away", counts.turned_away),
+            ("connections held", counts.accepting.held),
+            ("connections from the backlog", counts.accepting.waited),
+            ("connections turned away: told", counts.accepting.told),
+            ("connections turned away: closed", counts.accepting.closed),
+            ("connections turned away: reset", counts.accepting.reset),
+            ("connections ended: idle", counts.idle),
+            ("connections ended: age", counts.aged),
+            ("connections ended: output", counts.output),
             ("connections cut", counts.closed),
             ("connections reset", counts.reset),
             ("bytes read", counts.bytes_in),
@@ -114,6 +128,7 @@ mod tests {
     use super::*;
     use crate::exchange::Class;
     use crate::exchange::Protocol;
+    use crate::limit::AcceptCounts;
     use crate::truth::{Recorder, Times};
 
     #[test]
@@ -126,6 +141,7 @@ mod tests {
                 read,
                 wanted_ns: 1_000_000,
                 queue_ns: None,
+                throttle_ns: 0,
                 due,
                 written: due.add_nanos(late_ns),
             };
@@ -140,6 +156,14 @@ mod tests {
         let counts = &mut stats.counts;
         (counts.accepted, counts.bytes_in, counts.bytes_out) = (2, 2_200, 500);
         counts.answered = 100;
+        counts.accepting = AcceptCounts {
+            held: 4,
+            waited: 5,
+            told: 6,
+            closed: 7,
+            reset: 8,
+        };
+        (counts.idle, counts.aged, counts.output) = (9, 10, 11);
         let text = Statistics(&stats).to_string();
         let (table, counters) = text.split_once("\n\n").unwrap();
         let head = "replies mean p50 p90 p99 p99.9 p99.99 max";
@@ -178,8 +202,22 @@ mod tests {
                 words("requests answered 100"),
                 words("requests not answered 0"),
                 words("requests refused 0"),
+                words("requests delayed by throttles 0"),
+                words("requests refused by throttles 0"),
+                words("requests dropped by throttles 0"),
+                words("requests too large 0"),
+                words("requests without memory 0"),
+                words("requests for blocked commands 0"),
+                words("keys evicted 0"),
                 words("connections accepted 2"),
-                words("connections turned away 0"),
+                words("connections held 4"),
+                words("connections from the backlog 5"),
+                words("connections turned away: told 6"),
+                words("connections turned away: closed 7"),
+                words("connections turned away: reset 8"),
+                words("connections ended: idle 9"),
+                words("connections ended: age 10"),
+                words("connections ended: output 11"),
                 words("connections cut 0"),
                 words("connections reset 0"),
                 words("bytes read 2200"),

@@ -34,18 +34,26 @@ pub(super) struct Connection {
     pub(super) id: ConnId,
     pub(super) session: RefCell<Session>,
     pub(super) transport: Transport,
-    /// The earliest moment in the heap that belongs to this connection.
+    /// The earliest moment in the heap at which something of this connection is due.
     scheduled: Cell<Option<Stamp>>,
+    /// The moment in the heap at which its end is looked at. Kept apart, since it is far off and each
+    /// reply would leave another entry behind.
+    end_scheduled: Cell<Option<Stamp>>,
     /// A write found the socket full.
     pub(super) write_blocked: Cell<bool>,
     /// The task does not wait for input, because the session wanted none.
     pub(super) input_paused: Cell<bool>,
     pub(super) gone: Cell<bool>,
+    /// When a TLS handshake that was begun has to be complete.
+    handshake_until: Cell<Option<Stamp>>,
     pub(super) task: RefCell<Option<Waker>>,
 }
 
 /// Size of the buffer that reads land in.
 const SCRATCH: usize = 64 * 1024;
+
+/// Time for a TLS handshake, from the moment the connection is first read.
+const HANDSHAKE_NS: u64 = 10_000_000_000;
 
 impl Hub {
     pub(super) fn new(clock: Clock, worker: Worker) -> Self {
@@ -78,7 +86,7 @@ impl Hub {
     pub(super) fn run_due(&self) {
         let mut now = self.clock.now();
         while let Some(connection) = self.pop_due(now) {
-            connection.scheduled.set(None);
+            self.end_late_handshake(&connection, now);
             connection
                 .session
                 .borrow_mut()
@@ -133,28 +141,58 @@ impl Hub {
                 }
             }
         }
+        if connection.transport.keeps_output() && !connection.write_blocked.replace(true) {
+            connection.wake();
+        }
         if session.is_finished() || (connection.input_paused.get() && session.wants_input()) {
             connection.input_paused.set(false);
             connection.wake();
         }
-        let next = if connection.write_blocked.get() {
-            session.poll_cut()
-        } else {
-            session.poll_timeout()
-        };
-        if let Some(moment) = next {
-            self.schedule(connection, moment);
+        if !connection.write_blocked.get()
+            && let Some(moment) = session.poll_due()
+        {
+            self.schedule(connection.id, &connection.scheduled, moment);
+        }
+        if let Some(moment) = session.poll_end() {
+            self.schedule(connection.id, &connection.end_scheduled, moment);
+        }
+        if let Some(moment) = connection.handshake_until.get() {
+            if connection.transport.is_handshaking() {
+                self.schedule(connection.id, &connection.end_scheduled, moment);
+            } else {
+                connection.handshake_until.set(None);
+            }
         }
     }
 
-    fn schedule(&self, connection: &Connection, moment: Stamp) {
-        let known = connection.scheduled.get();
-        if known.is_some_and(|known| known <= moment) {
+    /// Begins the time for a connection's TLS handshake, unless it has begun: when the connection is
+    /// read for the first time, which may be long after it was accepted.
+    pub(super) fn time_handshake(&self, connection: &Connection) {
+        if connection.handshake_until.get().is_none() {
+            let until = self.clock.now().add_nanos(HANDSHAKE_NS);
+            connection.handshake_until.set(Some(until));
+            self.schedule(connection.id, &connection.end_scheduled, until);
+        }
+    }
+
+    /// Gives up a handshake that takes too long.
+    fn end_late_handshake(&self, connection: &Connection, now: Stamp) {
+        let until = connection.handshake_until.get();
+        if until.is_some_and(|until| until <= now) && connection.transport.is_handshaking() {
+            tracing::warn!(id = connection.id.0, "a TLS handshake took too long");
+            connection.handshake_until.set(None);
+            connection.gone.set(true);
+            connection.wake();
+        }
+    }
+
+    fn schedule(&self, id: ConnId, scheduled: &Cell<Option<Stamp>>, moment: Stamp) {
+        if scheduled.get().is_some_and(|known| known <= moment) {
             return;
         }
-        connection.scheduled.set(Some(moment));
+        scheduled.set(Some(moment));
         let earliest = self.next_due().is_none_or(|first| moment < first);
-        self.due.borrow_mut().push(Reverse((moment, connection.id)));
+        self.due.borrow_mut().push(Reverse((moment, id)));
         if earliest && let Some(pacer) = &*self.pacer.borrow() {
             pacer.wake_by_ref();
         }
@@ -172,10 +210,17 @@ impl Hub {
                 due.pop();
                 (moment, id)
             };
-            if let Some(connection) = self.connections.borrow().get(&id)
-                && connection.scheduled.get() == Some(moment)
-            {
-                return Some(Rc::clone(connection));
+            if let Some(connection) = self.connections.borrow().get(&id) {
+                let mut is_known = false;
+                for scheduled in [&connection.scheduled, &connection.end_scheduled] {
+                    if scheduled.get() == Some(moment) {
+                        scheduled.set(None);
+                        is_known = true;
+                    }
+                }
+                if is_known {
+                    return Some(Rc::clone(connection));
+                }
             }
         }
     }
@@ -188,11 +233,21 @@ impl Connection {
             session: RefCell::new(session),
             transport,
             scheduled: Cell::new(None),
+            end_scheduled: Cell::new(None),
             write_blocked: Cell::new(false),
             input_paused: Cell::new(false),
             gone: Cell::new(false),
+            handshake_until: Cell::new(None),
             task: RefCell::new(None),
         }
+    }
+
+    /// Whether it is to be closed now. What TLS took and the socket did not goes before, unless the
+    /// end comes at once.
+    pub(super) fn is_over(&self) -> bool {
+        let session = self.session.borrow();
+        self.gone.get()
+            || session.is_finished() && (session.ends_at_once() || !self.transport.keeps_output())
     }
 
     /// Has the connection's task look at its state again.

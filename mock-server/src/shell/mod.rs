@@ -9,8 +9,9 @@
 mod acceptor;
 mod connection;
 mod hub;
+mod secure;
 mod transport;
 mod worker_thread;
 
-pub(crate) use acceptor::Acceptors;
+pub(crate) use acceptor::{Acceptors, BACKLOG};
 pub(crate) use worker_thread::{Errand, Order, WorkerThread};

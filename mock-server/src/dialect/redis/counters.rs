@@ -60,6 +60,8 @@ pub struct Lane {
     pub misses: Counter,
     /// Keys that expired.
     pub expired: Counter,
+    /// Keys that were evicted.
+    pub evicted: Counter,
     /// Changes of the data.
     pub changes: Counter,
     /// Bytes of values, as far as this worker added and took away; the sum over all workers counts.
@@ -72,8 +74,6 @@ pub struct Counters {
     lanes: Vec<Lane>,
     /// Error replies by code word.
     errors: Mutex<BTreeMap<Vec<u8>, u64>>,
-    /// Connections that were refused because there were too many.
-    pub refused: AtomicU64,
     pace: Mutex<Pace>,
 }
 
@@ -99,13 +99,13 @@ impl Counters {
             hits: Counter::default(),
             misses: Counter::default(),
             expired: Counter::default(),
+            evicted: Counter::default(),
             changes: Counter::default(),
             bytes: AtomicU64::new(0),
         };
         Self {
             lanes: (0..workers.max(1)).map(lane).collect(),
             errors: Mutex::default(),
-            refused: AtomicU64::new(0),
             pace: Mutex::default(),
         }
     }
@@ -208,11 +208,11 @@ impl Counters {
                 &lane.hits,
                 &lane.misses,
                 &lane.expired,
+                &lane.evicted,
             ] {
                 counter.reset();
             }
         }
-        self.refused.store(0, Ordering::Relaxed);
         self.errors
             .lock()
             .unwrap_or_else(PoisonError::into_inner)

@@ -6,6 +6,8 @@ use crate::dialect::redis::call::{Call, Outcome};
 use crate::dialect::redis::fault::Fault;
 use crate::dialect::redis::row::flag::{ADMIN, LOADING, NOSCRIPT, STALE};
 use crate::dialect::redis::row::{Family, Row};
+use crate::event::Event;
+use crate::exchange::Protocol;
 
 /// CONFIG with its subcommands.
 pub(crate) const FAMILY: Family = Family {
@@ -47,20 +49,19 @@ const SUBCOMMANDS: &[Row] = &[
 
 fn get(call: &mut Call<'_, '_>) -> Outcome {
     let mut found = call.state().settings.matching(call.args.from(2).iter());
-    let port = call
-        .context
-        .shared
-        .addresses
-        .get()
-        .and_then(|addresses| addresses.redis.or(addresses.shared))
-        .map(|address| address.port().to_string());
-    if let (Some(port), Some(entry)) = (
-        port,
-        found
+    let addresses = call.context.shared.addresses.get().copied();
+    let addresses = addresses.unwrap_or_default();
+    // A port that is not open is 0, as with a real server.
+    for (parameter, open) in [
+        ("port", addresses.redis.or(addresses.shared)),
+        ("tls-port", addresses.redis_tls.or(addresses.shared_tls)),
+    ] {
+        if let Some(entry) = found
             .iter_mut()
-            .find(|(name, _)| name.eq_ignore_ascii_case("port")),
-    ) {
-        entry.1 = port;
+            .find(|(name, _)| name.eq_ignore_ascii_case(parameter))
+        {
+            entry.1 = open.map_or(0, |address| address.port()).to_string();
+        }
     }
     call.reply.map(found.len());
     for (name, value) in found {
@@ -80,12 +81,24 @@ fn set(call: &mut Call<'_, '_>) -> Outcome {
     while let (Some(name), Some(value)) = (rest.next(), rest.next()) {
         pairs.push((name, value));
     }
-    call.state().settings.set(&pairs)?;
+    let settings = &call.state().settings;
+    let before = settings.live().of_connections();
+    settings.set(&pairs)?;
+    let after = settings.live().of_connections();
+    let shared = call.context.shared;
+    if after.max != before.max {
+        shared.gatekeeper.set_cap(Protocol::Redis, after.max);
+    }
+    if (after.idle_ns, after.output) != (before.idle_ns, before.output) {
+        shared.post.broadcast(Event::NewLimits);
+    }
     call.ok()
 }
 
 fn resetstat(call: &mut Call<'_, '_>) -> Outcome {
     call.state().counters.reset();
+    let gatekeeper = &call.context.shared.gatekeeper;
+    gatekeeper.reset_statistics(Protocol::Redis);
     call.ok()
 }
 

@@ -5,12 +5,12 @@
 //! on: two servers with the same seed, commands and clock print the same bytes.
 
 use std::fmt::Write as _;
-use std::sync::atomic::Ordering;
 
 use crate::dialect::redis::STARTUP_BYTES;
 use crate::dialect::redis::call::Call;
 use crate::dialect::redis::table;
 use crate::dialect::redis::view::View;
+use crate::exchange::Protocol;
 
 /// Collects `name:value` lines.
 struct Lines(String);
@@ -43,7 +43,10 @@ pub(super) fn server(call: &Call<'_, '_>) -> String {
     let port = shared
         .addresses
         .get()
-        .and_then(|addresses| addresses.redis.or(addresses.shared))
+        .and_then(|addresses| {
+            let plain = addresses.redis.or(addresses.shared);
+            plain.or(addresses.redis_tls).or(addresses.shared_tls)
+        })
         .map_or(0, |address| address.port());
     Lines::section("Server")
         .add("redis_version", call.state().version)
@@ -122,7 +125,7 @@ pub(super) fn memory(call: &Call<'_, '_>) -> String {
         .add("used_memory_functions", 0)
         .memory("used_memory_scripts", 0)
         .memory("maxmemory", maxmemory)
-        .add("maxmemory_policy", state.settings.value("maxmemory-policy"))
+        .add("maxmemory_policy", state.settings.live().eviction())
         .add("allocator_frag_ratio", "1.00")
         .add("allocator_frag_bytes", 0)
         .add("allocator_rss_ratio", "1.00")
@@ -198,11 +201,9 @@ pub(super) fn persistence(call: &Call<'_, '_>) -> String {
 pub(super) fn stats(call: &Call<'_, '_>) -> String {
     let counters = &call.state().counters;
     let errors: u64 = counters.errors().values().sum();
+    let connections = call.context.shared.gatekeeper.statistics(Protocol::Redis);
     Lines::section("Stats")
-        .add(
-            "total_connections_received",
-            call.context.shared.clients.accepted(),
-        )
+        .add("total_connections_received", connections.opened)
         .add(
             "total_commands_processed",
             counters.sum(|lane| &lane.commands),
@@ -218,17 +219,16 @@ pub(super) fn stats(call: &Call<'_, '_>) -> String {
         .add("instantaneous_output_kbps", "0.00")
         .add("instantaneous_input_repl_kbps", "0.00")
         .add("instantaneous_output_repl_kbps", "0.00")
-        .add(
-            "rejected_connections",
-            counters.refused.load(Ordering::Relaxed),
-        )
+        .add("rejected_connections", connections.refused)
         .zeros(&["sync_full", "sync_partial_ok", "sync_partial_err"])
         .add("expired_keys", counters.sum(|lane| &lane.expired))
         .add("expired_stale_perc", "0.00")
         .zeros(&[
             "expired_time_cap_reached_count",
             "expire_cycle_cpu_milliseconds",
-            "evicted_keys",
+        ])
+        .add("evicted_keys", counters.sum(|lane| &lane.evicted))
+        .zeros(&[
             "evicted_clients",
             "total_eviction_exceeded_time",
             "current_eviction_exceeded_time",
