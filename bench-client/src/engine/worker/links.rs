@@ -144,6 +144,7 @@ impl<D: Driver> Worker<D> {
         for lane in 0..self.share.connections {
             let place = self.add(group, Role::Load, address);
             self.conns[place].lane = super::usize_of(lane);
+            self.conns[place].number = self.share.first_connection.saturating_add(lane);
             self.loads += 1;
             // The first threads have one more where it does not come out even, so these numbers
             // are all different and have no gap.
