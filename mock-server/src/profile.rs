@@ -100,10 +100,14 @@ impl fmt::Display for Day {
 #[derive(Debug, thiserror::Error)]
 pub enum ProfileError {
     /// The name has not the form of one.
-    #[error("'{0}' is not a profile: expected SERVICE:PLAN, as in aiven:startup-4 (--list-profiles names them all)")]
+    #[error(
+        "'{0}' is not a profile: expected SERVICE:PLAN, as in aiven:startup-4 (--list-profiles names them all)"
+    )]
     Form(String),
     /// There is no such service.
-    #[error("there is no service '{0}': expected aerospike, aiven, azure, elasticache, heroku, memorystore, redis, rediscloud, upstash, or a file that ends in .toml")]
+    #[error(
+        "there is no service '{0}': expected aerospike, aiven, azure, elasticache, heroku, memorystore, redis, rediscloud, upstash, or a file that ends in .toml"
+    )]
     Service(String),
     /// The service has no such plan.
     #[error("'{service}' has no plan '{plan}': expected {plans}")]
@@ -179,7 +183,9 @@ impl Profile {
     /// The service, which is the part of the name before the plan.
     #[must_use]
     pub fn service(&self) -> &str {
-        self.name.rsplit_once(':').map_or("", |(service, _)| service)
+        self.name
+            .rsplit_once(':')
+            .map_or("", |(service, _)| service)
     }
 
     /// Sources that say what they say for more than a year, on the day `today`.
@@ -310,7 +316,10 @@ mod tests {
                 assert!(source.page.starts_with("https://"), "{name}");
                 assert!(source.day() <= source.read, "{name}");
             }
-            profile.settings.resolve().unwrap_or_else(|error| panic!("{name}: {error}"));
+            profile
+                .settings
+                .resolve()
+                .unwrap_or_else(|error| panic!("{name}: {error}"));
             let again = Profile::find(name).unwrap();
             assert_eq!(again.settings, profile.settings);
         }
@@ -350,9 +359,15 @@ mod tests {
         let name = |plan| format!("{}:{plan}", file.display());
         let small = Profile::find(&name("a")).unwrap();
         assert_eq!(small.title, "Mine, small");
-        assert_eq!((small.settings.seed, small.settings.workers), (Some(7), Some(2)));
+        assert_eq!(
+            (small.settings.seed, small.settings.workers),
+            (Some(7), Some(2))
+        );
         let plain = Profile::find(&name("b")).unwrap();
-        assert_eq!((plain.title.as_str(), plain.settings.seed), ("Mine", Some(1)));
+        assert_eq!(
+            (plain.title.as_str(), plain.settings.seed),
+            ("Mine", Some(1))
+        );
         std::fs::remove_file(&file).unwrap();
     }
 
@@ -362,7 +377,10 @@ mod tests {
         assert!(message("aiven").contains("expected SERVICE:PLAN"));
         assert!(message("aivn:startup-4").contains("there is no service 'aivn'"));
         let plans = message("azure:c7");
-        assert!(plans.contains("'azure' has no plan 'c7'") && plans.contains("c6, p1"), "{plans}");
+        assert!(
+            plans.contains("'azure' has no plan 'c7'") && plans.contains("c6, p1"),
+            "{plans}"
+        );
         assert!(message("no-such.toml:a").contains("cannot read the profile no-such.toml"));
     }
 
@@ -377,7 +395,10 @@ mod tests {
 
     #[test]
     fn the_notes_name_pages_guesses_and_what_is_missing() {
-        let notes = Profile::find("elasticache:serverless").unwrap().notes().to_string();
+        let notes = Profile::find("elasticache:serverless")
+            .unwrap()
+            .notes()
+            .to_string();
         for part in [
             "# profile elasticache:serverless: Amazon ElastiCache for Valkey and Redis OSS, serverless\n",
             "RedisConfiguration.html (read 2026-11-30): serverless: 3,999 arguments",

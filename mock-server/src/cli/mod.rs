@@ -35,6 +35,7 @@ use self::stop::StopSignals;
 use crate::profile::{Day, Profile, Source};
 use crate::server::{MockServer, StartError};
 use crate::shared::Addresses;
+use crate::tls::CertificateSource;
 use crate::truth::RowsLost;
 
 /// A mock of a Redis and an Aerospike server, with a timing model.
@@ -121,10 +122,16 @@ fn serve_and_print(args: ServeArgs, stdout: &mut dyn Write) -> Result<()> {
         .map(PortsFile::new)
         .transpose()?;
     take_all_files();
+    let made_in_memory =
+        config.speaks_tls() && config.tls.certificate == CertificateSource::InMemory;
     let server = MockServer::start(config).map_err(explain)?;
     let addresses = server.addresses();
     if let Some(file) = &ports_file {
         file.write(&addresses)?;
+    }
+    if made_in_memory {
+        // Where stderr is closed nobody wants to know.
+        let _ = writeln!(io::stderr(), "{MADE_IN_MEMORY}");
     }
     for (name, address) in listed(&addresses) {
         writeln!(stdout, "listening {name} {address}")?;
@@ -139,13 +146,25 @@ fn serve_and_print(args: ServeArgs, stdout: &mut dyn Write) -> Result<()> {
     Ok(rows?)
 }
 
-/// Says on stderr what a server under a profile rests on.
+const MADE_IN_MEMORY: &str = "note: no certificate is given, so one was made for this run, and clients \
+    that verify it will refuse it; --tls-self-signed DIR writes its authority for them to trust, \
+    --tls-cert and --tls-key take a certificate of yours";
+
+/// Says on stderr what a server under a profile rests on; where stderr is closed nobody wants to know.
 fn tell(profile: &Profile) {
     let Profile { name, title, .. } = profile;
-    eprintln!("profile {name}: {title}; --print-config shows its settings, pages and guesses");
+    let mut stderr = io::stderr();
+    let _ = writeln!(
+        stderr,
+        "profile {name}: {title}; --print-config shows its settings, pages and guesses"
+    );
     for source in profile.outdated(Day::today()) {
         let Source { page, gives, .. } = source;
-        eprintln!("profile {name}: {gives}: more than a year old, of {}: {page}", source.day());
+        let day = source.day();
+        let _ = writeln!(
+            stderr,
+            "profile {name}: {gives}: more than a year old, of {day}: {page}"
+        );
     }
 }
 
@@ -166,6 +185,9 @@ fn listed(addresses: &Addresses) -> impl Iterator<Item = (&'static str, std::net
         ("redis", addresses.redis),
         ("aerospike", addresses.aerospike),
         ("shared", addresses.shared),
+        ("redis-tls", addresses.redis_tls),
+        ("aerospike-tls", addresses.aerospike_tls),
+        ("shared-tls", addresses.shared_tls),
     ]
     .into_iter()
     .filter_map(|(name, address)| Some((name, address?)))
