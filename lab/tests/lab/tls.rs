@@ -172,7 +172,6 @@ fn a_server_without_tls_is_told_apart() {
     server.join().unwrap();
     // A RESP port takes the handshake for the beginning of a command and waits for its end.
     let server = MockServer::builder().start().unwrap();
-    let mut settings = settings;
     settings.connect_timeout = Duration::from_millis(500);
     for (address, words) in [
         (
