@@ -16,7 +16,7 @@ use std::time::Duration;
 
 pub use aerospike::{AerospikeOperation, AerospikeTarget, AerospikeVerb, Retries};
 pub use keys::{KeyPattern, KeySettings};
-pub use load::{Arrivals, Load, MixOrder, Pipeline, PipelineMode, Stop};
+pub use load::{Arrivals, Clients, Load, MixOrder, Pipeline, PipelineMode, Stop};
 pub use measure::{KernelStamps, Polling};
 pub use redis::{RedisOperation, RedisTarget, RespVersion};
 pub use values::{Content, MAX_VALUE_SIZE, SizeDistribution, ValueSettings};
@@ -31,6 +31,8 @@ pub struct Settings {
     /// Load connections in all, spread over the threads. With several nodes this is the number
     /// of operations in flight at once and the upper bound of connections to each node.
     pub connections: NonZeroU32,
+    /// Whether the connections of a thread share one sequence of operations.
+    pub clients: Clients,
     /// Requests in flight on one connection, and how the slots are refilled.
     pub pipeline: Pipeline,
     /// Closed loop, or open loop with a rate and an arrival law.
@@ -140,6 +142,7 @@ impl Settings {
             target,
             threads: NonZeroU32::MIN,
             connections: NonZeroU32::MIN,
+            clients: Clients::Pooled,
             pipeline: Pipeline::default(),
             load: Load::Closed,
             stop: Stop {

@@ -16,8 +16,8 @@ use super::plan::{Endpoint, Keys, Length, Plan, Size, Traffic, Values};
 use super::recorder::RowPlan;
 use super::resolve::float;
 use crate::settings::{
-    Arrivals, Backoff, Content, KeyPattern, KeySettings, Load, Pipeline, PipelineMode, RedisTarget,
-    RespVersion, Settings, SizeDistribution, Stop, Target, ValueSettings,
+    Arrivals, Backoff, Clients, Content, KeyPattern, KeySettings, Load, Pipeline, PipelineMode,
+    RedisTarget, RespVersion, Settings, SizeDistribution, Stop, Target, ValueSettings,
 };
 
 /// The settings of a run, and what its classes are.
@@ -74,6 +74,7 @@ impl Plan {
             .ok()
             .and_then(NonZeroU32::new)
             .ok_or_else(|| Lack::new(Name::Clients, "more than 4294967295 connections"))?;
+        settings.clients = Clients::Separate;
         settings.pipeline = Pipeline {
             depth: NonZeroU32::new(self.pipeline).unwrap_or(NonZeroU32::MIN),
             mode: PipelineMode::Window,
@@ -88,7 +89,7 @@ impl Plan {
         };
         settings.warmup = self.warmup;
         settings.keys = self.key_settings();
-        settings.values = value_settings(&self.values)?;
+        settings.values = value_settings(&self.values);
         settings.mix = classes.order;
         settings.seed = self.seed;
         settings.timeout = self.request_timeout();
@@ -269,30 +270,27 @@ fn gaussian(keys: &Keys) -> KeyPattern {
     }
 }
 
-fn value_settings(values: &Values) -> Result<ValueSettings, Lack> {
+fn value_settings(values: &Values) -> ValueSettings {
     let size = match &values.size {
         Size::Fixed(size) => SizeDistribution::Fixed(*size),
         Size::Random(range) => SizeDistribution::Uniform {
             least: range.least,
             most: range.most,
         },
-        Size::List(list) => SizeDistribution::Weighted(list.clone()),
-        Size::ByKey(range) if range.least == range.most => SizeDistribution::Fixed(range.most),
-        Size::ByKey(_) => {
-            return Err(Lack::new(
-                Name::DataSizePattern,
-                "a size that grows with the key",
-            ));
-        }
+        Size::List(list) => SizeDistribution::Rotation(list.clone()),
+        Size::ByKey(range) => SizeDistribution::ByKey {
+            least: range.least,
+            most: range.most,
+        },
     };
-    Ok(ValueSettings {
+    ValueSettings {
         size,
         content: if values.random {
             Content::Random
         } else {
             Content::Fill(b'x')
         },
-    })
+    }
 }
 
 const SHORTEST_TIMEOUT: Duration = Duration::from_secs(5);

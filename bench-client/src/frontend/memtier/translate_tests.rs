@@ -45,6 +45,7 @@ fn counts_are_per_client() {
     assert_eq!(settings.stop.requests, Some(3 * 5 * 70));
     assert_eq!(settings.stop.duration, None);
     assert_eq!(settings.pipeline.depth.get(), 4);
+    assert_eq!(settings.clients, Clients::Separate);
     assert_eq!(settings.load, Load::Closed);
     let timed = translated(&["--test-time", "3"]);
     assert_eq!(timed.stop.duration, Some(Duration::from_secs(3)));
@@ -244,7 +245,11 @@ fn values_are_x_or_random_and_as_long_as_asked_for() {
     );
     assert_eq!(
         values(&["--data-size-list", "32:9,1000:1"]).size,
-        SizeDistribution::Weighted(vec![(32, 9), (1000, 1)])
+        SizeDistribution::Rotation(vec![(32, 9), (1000, 1)])
+    );
+    assert_eq!(
+        values(&["--data-size-range", "1-9", "--data-size-pattern", "S"]).size,
+        SizeDistribution::ByKey { least: 1, most: 9 }
     );
 }
 
@@ -338,10 +343,6 @@ fn what_is_not_there_is_refused_by_name() {
         (&["--reconnect-interval", "5"], "--reconnect-interval"),
         (&["--wait-ratio", "1:1"], "--wait-ratio"),
         (&["--expiry-range", "1-9"], "--expiry-range"),
-        (
-            &["--data-size-range", "1-9", "--data-size-pattern", "S"],
-            "--data-size-pattern",
-        ),
         (
             &["--multi-key-get", "3", "--key-pattern", "S:S"],
             "--multi-key-get",
