@@ -2,6 +2,8 @@
 
 use std::process::ExitCode;
 
+use crate::engine::RunError;
+
 /// The exit status of a run. The numbers are the same for all programs of kvlab.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ExitStatus {
@@ -36,6 +38,20 @@ impl ExitStatus {
             Self::LoginRefused => 5,
             Self::TooManyErrors => 6,
             Self::Interrupted => 130,
+        }
+    }
+}
+
+impl ExitStatus {
+    /// What an engine without a result means for the shell.
+    #[must_use]
+    pub fn of_run(error: &RunError) -> Self {
+        match error {
+            RunError::Settings(_) => Self::Usage,
+            RunError::NoConnection { .. } | RunError::HandshakeRefused { .. } => Self::NoConnection,
+            RunError::LoginRefused { .. } => Self::LoginRefused,
+            RunError::Stopped => Self::Interrupted,
+            RunError::NoKernelStamps(_) | RunError::Worker(_) => Self::Failed,
         }
     }
 }

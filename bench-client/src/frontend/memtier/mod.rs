@@ -41,15 +41,18 @@ mod read;
 pub mod recorder;
 mod refusal;
 mod resolve;
+mod run;
 pub mod sheet;
 pub mod table;
 mod traffic;
 pub mod translate;
 pub mod uri;
+mod watch;
 
 pub use options::Options;
 pub use plan::Plan;
 pub use refusal::Refusal;
+pub use run::run;
 pub use table::Name;
 
 use super::native::UsageError;
