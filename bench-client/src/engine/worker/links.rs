@@ -128,6 +128,9 @@ impl<D: Driver> Worker<D> {
                     for lane in 0..super::usize_of(self.share.connections) {
                         let place = self.add(now, group, Role::Load, address);
                         self.conns[place].lane = lane;
+                        let number = u32::try_from(lane).unwrap_or(u32::MAX);
+                        self.conns[place].number =
+                            self.share.first_connection.saturating_add(number);
                     }
                 }
                 Topology::Remove { group } => self.remove(now, group),

@@ -103,6 +103,7 @@ impl Session {
         }
         let address = plan.address()?;
         let Translation { mut settings, rows } = plan.translate(address).map_err(Refusal::usage)?;
+        settings.tls = plan.tls_settings()?;
         settings.check().map_err(Refusal::usage)?;
         settings.record_rows = plan.output.client_stats.is_some();
         make_room(&settings)?;

@@ -10,7 +10,7 @@ use std::time::Duration;
 use kvlab_timing::Rate;
 
 use super::Name;
-use super::options::Protocol;
+use super::options::{Protocol, TlsVersion};
 use super::pattern::Pattern;
 use super::plan::{Endpoint, Keys, Length, Plan, Size, Traffic, Values};
 use super::recorder::RowPlan;
@@ -107,7 +107,14 @@ impl Plan {
                 matches!(self.endpoint, Endpoint::Unix(_)),
                 "a socket file",
             ),
-            (Name::Tls, self.tls.is_some(), "TLS"),
+            (
+                Name::TlsProtocols,
+                self.tls.as_ref().is_some_and(|tls| {
+                    let has = |version| tls.versions.contains(&version);
+                    !(has(TlsVersion::V1_2) && has(TlsVersion::V1_3))
+                }),
+                "one version of TLS alone",
+            ),
             (Name::ClusterMode, self.cluster.is_some(), "a cluster"),
             (
                 Name::ReadServer,
