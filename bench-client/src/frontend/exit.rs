@@ -47,8 +47,10 @@ impl ExitStatus {
     #[must_use]
     pub fn of_run(error: &RunError) -> Self {
         match error {
-            RunError::Settings(_) => Self::Usage,
-            RunError::NoConnection { .. } | RunError::HandshakeRefused { .. } => Self::NoConnection,
+            RunError::Settings(_) | RunError::NoTls(_) => Self::Usage,
+            RunError::NoConnection { .. }
+            | RunError::HandshakeRefused { .. }
+            | RunError::Tls { .. } => Self::NoConnection,
             RunError::LoginRefused { .. } => Self::LoginRefused,
             RunError::Stopped => Self::Interrupted,
             RunError::NoKernelStamps(_) | RunError::Worker(_) => Self::Failed,

@@ -72,7 +72,9 @@ mod tests {
     use super::*;
 
     fn settings(words: &[&str]) -> Result<Option<TlsSettings>, String> {
-        plan(words).tls_settings().map_err(|error| error.to_string())
+        plan(words)
+            .tls_settings()
+            .map_err(|error| error.to_string())
     }
 
     #[test]
@@ -86,7 +88,11 @@ mod tests {
         assert_eq!(name(&["-u", "rediss://db"]), "db");
         assert_eq!(name(&["-s", "::1", "--tls"]), "::1");
         assert_eq!(name(&["-s", "db", "--tls", "--sni", "node"]), "node");
-        assert!(settings(&["-s", "a b", "--tls"]).unwrap_err().starts_with("--server"));
+        assert!(
+            settings(&["-s", "a b", "--tls"])
+                .unwrap_err()
+                .starts_with("--server")
+        );
     }
 
     #[test]
@@ -99,10 +105,16 @@ mod tests {
         let all = ["--tls-skip-verify", "--cacert", "/nonexistent"];
         assert!(matches!(trust(&all), Ok(Trust::Anything)));
         let error = trust(&["--cacert", "/nonexistent/ca.pem"]).unwrap_err();
-        assert!(error.starts_with("--cacert: expected a file that can be read"), "{error}");
+        assert!(
+            error.starts_with("--cacert: expected a file that can be read"),
+            "{error}"
+        );
         let error = trust(&["--key", "/nonexistent/key.pem"]).unwrap_err();
         assert!(error.contains("the key's certificate in --cert"), "{error}");
         let error = trust(&["--cert", "/dev/null"]).unwrap_err();
-        assert!(error.starts_with("--cert: expected a file in PEM form"), "{error}");
+        assert!(
+            error.starts_with("--cert: expected a file in PEM form"),
+            "{error}"
+        );
     }
 }

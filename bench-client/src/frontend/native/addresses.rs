@@ -51,7 +51,10 @@ impl Addresses {
         wanted: impl Fn(&SocketAddr) -> bool,
     ) -> io::Result<Self> {
         let mut found: Vec<SocketAddr> = Vec::new();
-        for address in (host, port).to_socket_addrs()?.filter(|address| wanted(address)) {
+        for address in (host, port)
+            .to_socket_addrs()?
+            .filter(|address| wanted(address))
+        {
             if !found.contains(&address) {
                 found.push(address);
             }
