@@ -11,6 +11,7 @@ use std::ffi::OsString;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::Write;
 use std::net::{SocketAddr, ToSocketAddrs};
+use std::time::Duration;
 
 use kvlab_timing::{Clock, WallClock};
 
@@ -18,16 +19,18 @@ use super::check::check;
 use super::client_csv::ClientStats;
 use super::files::{Files, Places, write_all};
 use super::getopt::{self, Given};
+use super::graphite::Graphite;
 use super::model::{Results, Run};
 use super::options::{Family, Options};
 use super::plan::{Endpoint, Length, Plan};
 use super::progress::Meter;
+use super::realtime::Realtime;
 use super::recorder::{Recorder, RowPlan};
 use super::statsd::Statsd;
 use super::translate::Translation;
 use super::watch::Watch;
 use super::{Name, Refusal, help, show_config, text};
-use crate::engine::{Control, run as run_engine};
+use crate::engine::{Control, RunError, TlsFault, run as run_engine};
 use crate::frontend::native::Addresses;
 use crate::frontend::{ExitStatus, SignalWatch};
 use crate::host;
@@ -71,6 +74,7 @@ struct Session {
     rows: RowPlan,
     files: Files,
     statsd: Option<Statsd>,
+    graphite: Option<Graphite>,
 }
 
 impl Session {
@@ -107,13 +111,14 @@ impl Session {
         settings.check().map_err(Refusal::usage)?;
         settings.record_rows = plan.output.client_stats.is_some();
         make_room(&settings)?;
-        let statsd = statsd(&plan, stderr);
+        let (statsd, graphite) = metrics(&plan, stderr).unzip();
         Ok(Self {
             plan,
             settings,
             rows,
             files,
             statsd,
+            graphite,
         })
     }
 
@@ -172,6 +177,15 @@ impl Session {
             number,
             recorder: Recorder::new(number, self.rows.clone(), &layout.percentiles, wall),
             meter: Meter::new(number, threads, clients, layout.from),
+            realtime: self.plan.output.realtime_latencies.then(|| {
+                let seconds = self
+                    .plan
+                    .output
+                    .latency_window
+                    .unwrap_or(DEFAULT_WINDOW_SECONDS);
+                let window = Duration::from_secs(u64::from(seconds));
+                Realtime::new(window, &layout.percentiles, layout.from)
+            }),
             rows: &self.rows,
             layout: &layout,
             files: &mut self.files,
@@ -181,7 +195,17 @@ impl Session {
             stderr,
             failures: Vec::new(),
         };
+        mark(
+            self.graphite.as_ref(),
+            watch.stderr,
+            &format!("run {number} begins"),
+        );
         let result = run_engine(&self.settings, control, &mut watch);
+        mark(
+            self.graphite.as_ref(),
+            watch.stderr,
+            &format!("run {number} is over"),
+        );
         let recorder = std::mem::replace(
             &mut watch.recorder,
             Recorder::new(number, self.rows.clone(), &[], wall),
@@ -204,12 +228,19 @@ impl Session {
                 end.outcomes += result.summary.tally.outcomes();
                 end.interrupted |= result.summary.interrupted;
                 for notice in &result.summary.notices {
-                    if let Notice::ServerLost(loss) = notice {
-                        end.lost = Some(format!(
-                            "the connection to {} was lost: {}; the results cover what was \
-                             measured before",
-                            loss.address, loss.error
-                        ));
+                    match notice {
+                        Notice::ServerLost(loss) => {
+                            end.lost = Some(format!(
+                                "the connection to {} was lost: {}; the results cover what was \
+                                 measured before",
+                                loss.address, loss.error
+                            ));
+                        }
+                        Notice::ConnectionsMissing { wanted, up } => {
+                            end.lost =
+                                Some(format!("only {up} of {wanted} connections could be made"));
+                        }
+                        _ => {}
                     }
                 }
                 if let Some(prefix) = &self.plan.output.client_stats {
@@ -227,7 +258,8 @@ impl Session {
                 }
             }
             Err(error) => {
-                end.refusal = Some(Refusal::new(ExitStatus::of_run(error), error));
+                let text = format_args!("{error}{}", remedy(error));
+                end.refusal = Some(Refusal::new(ExitStatus::of_run(error), text));
             }
         }
         run
@@ -239,7 +271,7 @@ impl Session {
 struct End {
     outcomes: Outcomes,
     interrupted: bool,
-    /// The server went away for good.
+    /// The server went away for good, or did not take all connections.
     lost: Option<String>,
     /// A run that did not come about.
     refusal: Option<Refusal>,
@@ -321,8 +353,9 @@ fn make_room(settings: &Settings) -> Result<(), Refusal> {
     })
 }
 
-/// The metrics server. One that cannot be found is no reason not to measure.
-fn statsd(plan: &Plan, stderr: &mut dyn Write) -> Option<Statsd> {
+/// The metrics server, and the marks on its time line. One that cannot be found is no reason not to
+/// measure.
+fn metrics(plan: &Plan, stderr: &mut dyn Write) -> Option<(Statsd, Graphite)> {
     let options = &plan.output.statsd;
     let host = options.host.as_deref()?;
     let made = (host, options.port)
@@ -331,12 +364,48 @@ fn statsd(plan: &Plan, stderr: &mut dyn Write) -> Option<Statsd> {
             let none = || std::io::Error::other("the name has no address");
             found.next().ok_or_else(none)
         })
-        .and_then(|server| Statsd::new(server, &options.prefix, &options.run_label));
+        .and_then(|server| {
+            let statsd = Statsd::new(server, &options.prefix, &options.run_label)?;
+            let graphite = Graphite {
+                server: SocketAddr::new(server.ip(), options.graphite_port),
+                tags: vec![options.prefix.clone(), options.run_label.clone()],
+            };
+            Ok((statsd, graphite))
+        });
     made.map_err(|error| {
         // Where stderr is closed nobody wants to know.
         let _ = writeln!(stderr, "warning: no metrics are sent to {host}: {error}");
     })
     .ok()
+}
+
+/// Sets a mark on the time line; without a server for it that is said on stderr.
+fn mark(graphite: Option<&Graphite>, stderr: &mut dyn Write, what: &str) {
+    let Some(graphite) = graphite else {
+        return;
+    };
+    if let Err(error) = graphite.event(what, "") {
+        // Where stderr is closed nobody wants to know.
+        let _ = writeln!(stderr, "warning: no mark is set in Graphite: {error}");
+    }
+}
+
+/// What options there are against a fault of TLS.
+fn remedy(error: &RunError) -> &'static str {
+    let RunError::Tls { fault, .. } = error else {
+        return "";
+    };
+    match fault {
+        TlsFault::Untrusted => {
+            "; --cacert FILE names the authority to trust, --tls-skip-verify accepts any certificate"
+        }
+        TlsFault::OtherName { .. } => {
+            "; --sni NAME looks for another name, --tls-skip-verify for none"
+        }
+        TlsFault::CertificateRequired => "; --cert FILE and --key FILE give it one",
+        TlsFault::NoTls => "; leave out --tls, or name the server's TLS port",
+        _ => "",
+    }
 }
 
 /// Bits that differ from call to call: keys of the standard library's hash maps are made of what
@@ -346,3 +415,6 @@ fn entropy() -> u64 {
     hasher.write_u32(std::process::id());
     hasher.finish()
 }
+
+/// Length of the sliding window without `--latency-window`.
+const DEFAULT_WINDOW_SECONDS: u32 = 60;

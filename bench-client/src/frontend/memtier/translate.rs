@@ -16,8 +16,9 @@ use super::plan::{Endpoint, Keys, Length, Plan, Size, Traffic, Values};
 use super::recorder::RowPlan;
 use super::resolve::float;
 use crate::settings::{
-    Arrivals, Backoff, Clients, Content, KeyPattern, KeySettings, Load, Pipeline, PipelineMode,
-    RedisTarget, RespVersion, Settings, SizeDistribution, Stop, Target, ValueSettings,
+    Arrivals, Backoff, Clients, ConnectSettings, Content, KeyPattern, KeySettings, Load, Pipeline,
+    PipelineMode, RedisTarget, Renew, RespVersion, Settings, SizeDistribution, Stop, Target,
+    ValueSettings,
 };
 
 /// The settings of a run, and what its classes are.
@@ -94,13 +95,13 @@ impl Plan {
         settings.seed = self.seed;
         settings.timeout = self.request_timeout();
         settings.connect_timeout = self.reconnect.timeout;
+        settings.connects = self.connects();
         settings.backoff = self.backoff();
         Ok(Translation { settings, rows })
     }
 
     /// What is asked for beside the load itself and is not there.
     fn lacks(&self) -> Result<(), Lack> {
-        let reconnect = &self.reconnect;
         for (name, missing, what) in [
             (
                 Name::UnixSocket,
@@ -135,21 +136,6 @@ impl Plan {
                 Name::RetryOnError,
                 self.retry.is_some(),
                 "sending a request again",
-            ),
-            (
-                Name::ReconnectInterval,
-                reconnect.interval.is_some(),
-                "a new connection after some requests",
-            ),
-            (
-                Name::ThreadConnStartMaxJitterMicros,
-                reconnect.jitter_us.1 > 0,
-                "a random wait between new connections",
-            ),
-            (
-                Name::ConnectRate,
-                reconnect.rate.is_some(),
-                "a rate of new connections",
             ),
             (
                 Name::Certify,
@@ -232,6 +218,31 @@ impl Plan {
                 Duration::from_secs(u64::from(seconds)).clamp(SHORTEST_TIMEOUT, LONGEST_TIMEOUT)
             }
         }
+    }
+
+    /// How connections are made and renewed. A random wait between `least` and `most` before each
+    /// new connection of a thread, as the original has it, is here an even pace of the same mean
+    /// for all threads together, from which each connection departs by as much as the waits differ.
+    fn connects(&self) -> ConnectSettings {
+        let (least, most) = self.reconnect.jitter_us;
+        let waits = u64::from(least) + u64::from(most);
+        let paced = (waits > 0)
+            .then(|| Rate::new(2_000_000 * u64::from(self.threads), waits).ok())
+            .flatten();
+        let mut connects = ConnectSettings {
+            rate: self.reconnect.rate.or(paced),
+            jitter: Duration::from_micros(u64::from(most - least)),
+            renew: self
+                .reconnect
+                .interval
+                .and_then(|requests| NonZeroU64::new(u64::from(requests)))
+                .map_or(Renew::Never, Renew::Requests),
+            ..ConnectSettings::default()
+        };
+        let connections = u32::try_from(self.connections()).unwrap_or(u32::MAX);
+        let ramp = connects.ramp(connections);
+        connects.setup_timeout = Some(ramp.saturating_add(self.reconnect.timeout));
+        connects
     }
 
     /// Waits between attempts to reconnect. With `--reconnect-on-error` they are those of the

@@ -276,6 +276,34 @@ fn nothing_waits_without_end() {
 }
 
 #[test]
+fn connections_are_paced_and_renewed() {
+    let connects = |words: &[&str]| translated(words).connects;
+    assert_eq!(connects(&[]).rate, None);
+    assert_eq!(connects(&[]).renew, Renew::Never);
+    assert_eq!(connects(&[]).setup_timeout, Some(Duration::from_secs(30)));
+    let renewed = connects(&["--reconnect-interval", "10"]).renew;
+    assert_eq!(renewed, Renew::Requests(NonZeroU64::new(10).unwrap()));
+    // Two threads with waits of 100 to 300 us, 200 us on average: 10,000 connections per second.
+    let jitter = connects(&[
+        "-t",
+        "2",
+        "-c",
+        "3",
+        "--thread-conn-start-min-jitter-micros",
+        "100",
+        "--thread-conn-start-max-jitter-micros",
+        "300",
+    ]);
+    assert_eq!(jitter.rate, Some(Rate::per_second(10_000).unwrap()));
+    assert_eq!(jitter.jitter, Duration::from_micros(200));
+    // Five after the first at 100 us, the longest jitter and the time for set-up.
+    let whole = Duration::from_secs(30) + Duration::from_micros(5 * 100 + 200);
+    assert_eq!(jitter.setup_timeout, Some(whole));
+    let own = connects(&["--connect-rate", "50"]);
+    assert_eq!(own.rate, Some(Rate::per_second(50).unwrap()));
+}
+
+#[test]
 fn reconnects_wait_as_in_the_original_when_asked_for() {
     let backoff = |words: &[&str]| translated(words).backoff;
     assert_eq!(backoff(&[]), Backoff::default());
@@ -340,7 +368,6 @@ fn what_is_not_there_is_refused_by_name() {
         (&["-S", "/tmp/s"][..], "--unix-socket"),
         (&["--cluster-mode"], "--cluster-mode"),
         (&["--retry-on-error"], "--retry-on-error"),
-        (&["--reconnect-interval", "5"], "--reconnect-interval"),
         (&["--wait-ratio", "1:1"], "--wait-ratio"),
         (&["--expiry-range", "1-9"], "--expiry-range"),
         (

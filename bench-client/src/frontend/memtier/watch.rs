@@ -7,6 +7,7 @@ use super::files::Files;
 use super::json_lines;
 use super::model::{Layout, Run};
 use super::progress::{Meter, Progress};
+use super::realtime::Realtime;
 use super::recorder::{Recorder, RowPlan};
 use super::statsd::{self, Statsd};
 use crate::engine::{Control, Observer};
@@ -17,6 +18,8 @@ pub(super) struct Watch<'a> {
     pub(super) number: u32,
     pub(super) recorder: Recorder,
     pub(super) meter: Meter,
+    /// With `--realtime-latencies`.
+    pub(super) realtime: Option<Realtime>,
     pub(super) rows: &'a RowPlan,
     pub(super) layout: &'a Layout,
     pub(super) files: &'a mut Files,
@@ -42,7 +45,17 @@ impl Observer for Watch<'_> {
         if let Some(statsd) = self.statsd {
             statsd.send(&statsd::metrics(line, &interval.tally, percentiles, from));
         }
-        show(self.stderr, line);
+        match self
+            .realtime
+            .as_mut()
+            .map(|block| block.interval(interval, line))
+        {
+            Some(block) => {
+                // Where stderr is closed nobody wants to know.
+                let _ = self.stderr.write_all(block.unwrap_or_default().as_bytes());
+            }
+            None => show(self.stderr, line),
+        }
     }
 }
 
