@@ -2,10 +2,11 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use kvlab_mock_server::limit::{AcceptLimit, ConnectionLimit};
 use kvlab_mock_server::{MockServer, ServerBuilder};
+use kvlab_timing::{Clock, Stamp};
 use socket2::{Domain, Socket, Type};
 
 use crate::wire::{Client, aerospike_info};
@@ -20,6 +21,22 @@ fn connect(address: SocketAddr) -> TcpStream {
     let stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     stream
+}
+
+/// How long something takes, on the clock that everything here is measured with.
+#[derive(Debug)]
+struct Watch(Clock, Stamp);
+
+impl Watch {
+    fn start() -> Self {
+        let clock = Clock::real();
+        Self(clock, clock.now())
+    }
+
+    fn elapsed(&self) -> Duration {
+        let Self(clock, start) = self;
+        Duration::from_nanos(clock.now().saturating_since(*start))
+    }
 }
 
 /// What the server says of itself before it ends the connection.
@@ -39,7 +56,7 @@ fn is_served(stream: &mut TcpStream) -> bool {
 
 /// Tries until a new connection is served; a server sees only a moment later that a client has gone.
 fn connect_when_free(address: SocketAddr) -> TcpStream {
-    let start = Instant::now();
+    let start = Watch::start();
     loop {
         let mut stream = connect(address);
         if is_served(&mut stream) {
@@ -222,7 +239,7 @@ fn delayed_connections_are_answered_as_the_bucket_says() {
 fn distance_from_the_bucket() -> f64 {
     let server = server(|b| b.accept_rate("200/500ms"));
     let address = server.redis_addr().unwrap();
-    let start = Instant::now();
+    let start = Watch::start();
     let mut clients: Vec<_> = (0..1_000)
         .map(|_| {
             let mut client = connect(address);
@@ -289,7 +306,7 @@ fn connects_beyond_the_rate_hang_in_the_backlog_form() {
 fn tokens_that_come_let_the_backlog_in() {
     let server = server(|b| b.accept_rate("1/100ms").accept_limit(AcceptLimit::Backlog));
     let address = server.redis_addr().unwrap();
-    let start = Instant::now();
+    let start = Watch::start();
     assert!(is_served(&mut connect(address)));
     assert!(is_served(&mut connect(address)));
     assert!(start.elapsed() >= Duration::from_millis(99), "{start:?}");
@@ -322,12 +339,12 @@ fn silent_connections_end_and_talking_ones_do_not() {
     let idle = Duration::from_millis(200);
     let server = server(|b| b.idle_timeout(idle));
     for address in [server.redis_addr(), server.aerospike_addr()] {
-        let start = Instant::now();
+        let start = Watch::start();
         assert_eq!(last_words(connect(address.unwrap())).unwrap(), "");
         assert!(start.elapsed() >= idle);
     }
     let mut talking = connect(server.redis_addr().unwrap());
-    let start = Instant::now();
+    let start = Watch::start();
     while start.elapsed() < 2 * idle {
         assert!(is_served(&mut talking));
         std::thread::sleep(idle / 10);
@@ -343,7 +360,7 @@ fn config_set_timeout_ends_who_is_silent_already() {
     assert!(is_served(&mut silent));
     let mut client = Client::connect(server.redis_addr().unwrap());
     assert_eq!(client.ask("CONFIG SET timeout 1"), "+OK");
-    let start = Instant::now();
+    let start = Watch::start();
     assert_eq!(last_words(silent).unwrap(), "");
     assert!(start.elapsed() <= Duration::from_secs(5));
 }
@@ -363,7 +380,7 @@ fn a_request_under_way_is_no_silence() {
 fn old_connections_end_whatever_they_do() {
     let age = Duration::from_millis(300);
     let server = server(|b| b.max_age(age));
-    let start = Instant::now();
+    let start = Watch::start();
     let mut client = connect(server.redis_addr().unwrap());
     while is_served(&mut client) {
         assert!(start.elapsed() < PATIENCE);
@@ -390,7 +407,7 @@ fn replies_that_are_not_taken_end_the_connection_at_the_soft_limit() {
     let address = server.redis_addr().unwrap();
     let mut client = Client::connect(address);
     assert_eq!(client.ask("SETRANGE k 20000000 x"), ":20000001");
-    let start = Instant::now();
+    let start = Watch::start();
     client.send(b"GET k\r\nGET k\r\n");
     while server.truth().stats.counts.output == 0 {
         assert!(start.elapsed() < PATIENCE, "the connection lives on");
