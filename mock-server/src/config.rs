@@ -7,6 +7,7 @@ use std::str::FromStr;
 
 use crate::latency::{Cut, Freeze, Freezes, LatencyRules, Queue, Shape};
 use crate::limit::ConnectionLimits;
+use crate::limit::{Blocked, RequestLimits, SizeKind, Throttle};
 
 /// The settings of a server. [`ServerConfig::default`] is a server without delay on free ports of
 /// the loopback address.
@@ -34,6 +35,8 @@ pub struct ServerConfig {
     pub freezes: Vec<Freeze>,
     /// The moments at which connections are ended.
     pub cuts: Vec<Cut>,
+    /// What requests are limited to.
+    pub requests: RequestLimits,
     /// What connections are limited to.
     pub connections: ConnectionLimits,
     /// Whether to keep a row for every request.
@@ -65,6 +68,7 @@ impl Default for ServerConfig {
             queue: None,
             freezes: Vec::new(),
             cuts: Vec::new(),
+            requests: RequestLimits::default(),
             connections: ConnectionLimits::default(),
             record_rows: false,
             row_limit: None,
@@ -80,6 +84,8 @@ impl ServerConfig {
     /// More workers are refused.
     pub const MAX_WORKERS: usize = 256;
 
+    /// The same server without anything that delays, refuses or ends: no latency, no queue, no
+    /// freezes, no cuts, no limits on requests.
     /// The same server without anything that delays or ends: no latency, no queue, no
     /// freezes, no cuts, no limits on connections.
     #[must_use]
@@ -90,6 +96,7 @@ impl ServerConfig {
             queue: None,
             freezes: Vec::new(),
             cuts: Vec::new(),
+            requests: RequestLimits::default(),
             connections: ConnectionLimits::default(),
             ..self
         }
@@ -123,6 +130,24 @@ impl ServerConfig {
         }
         if self.cuts.len() > Cut::MAX {
             return refuse("the number of cuts", &self.cuts.len(), "at most 64");
+        }
+        let requests = &self.requests;
+        if requests.throttles.len() > Throttle::MAX {
+            let found = requests.throttles.len();
+            return refuse("the number of throttles", &found, "at most 64");
+        }
+        for kind in SizeKind::ALL {
+            let limits = requests.sizes.iter();
+            if limits.filter(|limit| limit.kind == kind).count() > 1 {
+                return refuse("a size limit", &kind.name(), "each kind once");
+            }
+        }
+        if requests.blocked.len() > Blocked::MAX {
+            let found = requests.blocked.len();
+            return refuse("the number of blocked commands", &found, "at most 1024");
+        }
+        if requests.max_memory.is_some_and(|size| size.0 == 0) {
+            return refuse("the memory limit", &"0", "a size above 0, or none");
         }
         if let Some((what, found, expected)) = self.connections.fault() {
             return refuse(what, &found, expected);

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use kvlab_timing::Stamp;
 use kvlab_timing::wall::WallClock;
@@ -13,6 +13,8 @@ use crate::dialect::{aerospike, redis};
 use crate::event::PostOffice;
 use crate::latency::Station;
 use crate::limit::Gatekeeper;
+use crate::limit::size::Sizes;
+use crate::limit::throttle::Throttles;
 use crate::store::Gate;
 
 /// What all workers of a server share.
@@ -24,6 +26,10 @@ pub struct Shared {
     pub started: Stamp,
     /// The queue that reads and writes pass, if there is one.
     pub(crate) station: Option<Mutex<Station>>,
+    /// The throttles that requests ask, if there are any.
+    pub(crate) throttles: Option<Mutex<Throttles>>,
+    /// How large requests may be, if that is limited.
+    pub(crate) sizes: Option<Arc<Sizes>>,
     /// Makes commands over several keys atomic.
     pub gate: Gate,
     /// Decides who is let in.
@@ -67,10 +73,16 @@ impl Shared {
         if let Some(queue) = &mut config.queue {
             queue.service = queue.service.restarted();
         }
+        let requests = &config.requests;
+        let throttles = (!requests.throttles.is_empty())
+            .then(|| Mutex::new(Throttles::new(&requests.throttles, started)));
+        let sizes = (!requests.sizes.is_empty()).then(|| Arc::new(Sizes::new(&requests.sizes)));
         let redis = redis::State::new(&config);
         let redis_max = redis.settings.live().clients_max();
         Self {
             started,
+            throttles,
+            sizes,
             gatekeeper: Gatekeeper::new(&config.connections, redis_max, started),
             station: config.queue.as_ref().map(Station::new).map(Mutex::new),
             gate: Gate::new(config.workers),

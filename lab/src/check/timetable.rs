@@ -49,6 +49,9 @@ pub(crate) fn timetable_from(evidence: &Evidence, from: Stamp) -> Timetable {
     if evidence.server.limits_connections() {
         return Timetable::Unknown("the server limited connections");
     }
+    if !evidence.server.throttles.is_empty() {
+        return Timetable::Unknown("the server had throttles");
+    }
     if !all_load_answered(evidence) {
         return Timetable::Unknown("not every request was answered");
     }

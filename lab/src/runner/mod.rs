@@ -13,7 +13,7 @@ use kvlab_bench_client::record::{ClientRow, RowKind, Summary};
 use kvlab_bench_client::settings::Target;
 use kvlab_bench_client::{RunError, Settings};
 use kvlab_mock_server::latency::{Cut, Freeze, LatencyRules, Queue, Shape};
-use kvlab_mock_server::limit::ConnectionLimits;
+use kvlab_mock_server::limit::{ConnectionLimits, Throttle};
 use kvlab_mock_server::truth::Counts;
 use kvlab_mock_server::{ServerConfig, StartError};
 use kvlab_timing::Stamp;
@@ -24,6 +24,7 @@ use crate::truth::cuts::Cuts;
 use crate::truth::line::LineRule;
 use crate::truth::lives::Lives;
 use crate::truth::shapes::Shapes;
+use crate::truth::throttle::Throttles;
 use crate::truth::timing::{Freezes, Rule};
 
 /// What a finished run of one client left behind.
@@ -130,6 +131,8 @@ pub struct ServerFacts {
     pub cuts: Vec<Cut>,
     /// What it was to limit connections to.
     pub connections: ConnectionLimits,
+    /// Its throttles.
+    pub throttles: Vec<Throttle>,
 }
 
 impl ServerFacts {
@@ -142,6 +145,7 @@ impl ServerFacts {
             freezes: config.freezes.clone(),
             cuts: config.cuts.clone(),
             connections: config.connections.clone(),
+            throttles: config.requests.throttles.clone(),
         }
     }
 
@@ -195,6 +199,7 @@ impl Evidence {
             shapes: self.server.shapes(),
             line: self.server.line(),
             cuts: self.cuts(),
+            throttles: Throttles::new(&self.server.throttles),
             open: self.settings.load.is_open(),
         }
     }

@@ -240,6 +240,34 @@ pub struct Expect {
     pub failed: u64,
     /// What the server is to have done with connections, by its own count.
     pub connections: ExpectedConnections,
+    /// How many requests of the measured part end in a certain way, exactly.
+    pub counts: Counts,
+}
+
+/// How many requests of the measured part end in a certain way; what is not given is not judged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub struct Counts {
+    /// Answered to the client: done or found.
+    pub hits: Option<u64>,
+    /// Answered to the client: nothing there.
+    pub misses: Option<u64>,
+    /// Answered to the client with an error.
+    pub errors: Option<u64>,
+    /// Timed out at the client.
+    pub timeouts: Option<u64>,
+    /// Delayed by a throttle.
+    pub delayed: Option<u64>,
+    /// Refused by a throttle.
+    pub throttled: Option<u64>,
+    /// Dropped by a throttle.
+    pub dropped: Option<u64>,
+    /// Refused for their size.
+    pub too_large: Option<u64>,
+    /// Refused for lack of memory.
+    pub out_of_memory: Option<u64>,
+    /// Refused because nobody may run their command.
+    pub blocked: Option<u64>,
 }
 
 /// How many connections are to have met what; what is not given is not judged.

@@ -17,6 +17,7 @@ pub mod queue;
 pub mod replay;
 pub mod schedule;
 pub mod shapes;
+pub mod throttle;
 pub mod timing;
 
 pub use exact::{Quantile, Sorted};

@@ -10,6 +10,7 @@ use super::settings::{OrNone, Settings, Time};
 use crate::config::RedisVersion;
 use crate::latency::{Cut, Freeze, Queue, Rule, Shape};
 use crate::limit::{AcceptLimit, AcceptRate, ConnectionLimit, OutputLimit};
+use crate::limit::{BlockForm, Blocked, ByteSize, Eviction, Share, SizeLimit, Throttle};
 
 /// The options of `serve`. Each but `--config` and `--print-config` is also a key of the
 /// configuration file.
@@ -59,6 +60,42 @@ pub struct ServeArgs {
     #[arg(long, value_name = "CUT", help_heading = "Timing")]
     pub cut: Vec<OrNone<Cut>>,
 
+    /// Limits operations or bytes per time, may be repeated: ops=1000/s, in=10MB/s or out=10MB/s, then
+    /// [,burst=N][,per=server|client][,of=SELECTOR][,then=delay|error|drop][,text=TEXT], or none
+    #[arg(long, value_name = "THROTTLE", help_heading = "Limits on requests")]
+    pub throttle: Vec<OrNone<Throttle>>,
+
+    /// Limits sizes, may be repeated: request=10MB, key=32KB, value=1MB, arguments=3999,
+    /// pipeline=100, each with [,text=TEXT], or none
+    #[arg(long, value_name = "LIMIT", help_heading = "Limits on requests")]
+    pub size_limit: Vec<OrNone<SizeLimit>>,
+
+    /// Memory that data may take, or none [default: none]
+    #[arg(long, value_name = "SIZE", help_heading = "Limits on requests")]
+    pub max_memory: Option<OrNone<ByteSize>>,
+
+    /// What Redis evicts when it is full: noeviction, allkeys-lru, volatile-ttl, ...
+    /// [default: noeviction]
+    #[arg(long, value_name = "POLICY", help_heading = "Limits on requests")]
+    pub eviction: Option<Eviction>,
+
+    /// Share of the memory from which an Aerospike namespace takes no writes [default: 70%]
+    #[arg(long, value_name = "SHARE", help_heading = "Limits on requests")]
+    pub stop_writes: Option<OrNone<Share>>,
+
+    /// A command that nobody may run, may be repeated: config, client|kill, aerospike.truncate, or
+    /// none
+    #[arg(long, value_name = "COMMAND", help_heading = "Limits on requests")]
+    pub block: Vec<OrNone<Blocked>>,
+
+    /// How a blocked command is refused: unknown, noperm, or a text with {command}
+    /// [default: unknown]
+    #[arg(long, value_name = "FORM", help_heading = "Limits on requests")]
+    pub block_form: Option<BlockForm>,
+
+    /// Number of Redis databases [default: 16]
+    #[arg(long, value_name = "NUMBER", help_heading = "Limits on requests")]
+    pub databases: Option<usize>,
     /// Connections that Redis clients and Aerospike clients may each have, or none for the usual 10000
     /// and 15000
     #[arg(long, value_name = "NUMBER", help_heading = "Connections")]
@@ -181,6 +218,14 @@ impl ServeArgs {
             queue: self.queue,
             freeze: (!self.freeze.is_empty()).then_some(self.freeze),
             cut: (!self.cut.is_empty()).then_some(self.cut),
+            throttle: (!self.throttle.is_empty()).then_some(self.throttle),
+            size_limit: (!self.size_limit.is_empty()).then_some(self.size_limit),
+            max_memory: self.max_memory,
+            eviction: self.eviction,
+            stop_writes: self.stop_writes,
+            block: (!self.block.is_empty()).then_some(self.block),
+            block_form: self.block_form,
+            databases: self.databases,
             max_connections: self.max_connections,
             max_connections_per_address: self.max_connections_per_address,
             connection_limit: self.connection_limit,

@@ -22,6 +22,9 @@ use super::port::Port;
 use crate::config::{RedisVersion, ServerConfig};
 use crate::latency::{Cut, Freeze, LatencyRules, Queue, Rule, Shape};
 use crate::limit::{AcceptLimit, AcceptRate, ConnectionLimit, ConnectionLimits, OutputLimit};
+use crate::limit::{
+    BlockForm, Blocked, ByteSize, Eviction, RequestLimits, Share, SizeLimit, Throttle,
+};
 use crate::server::StartError;
 
 /// Settings of a server as given; what is `None` was not given. Lists that are given replace those
@@ -54,6 +57,29 @@ pub struct Settings {
     /// The moments at which connections are ended.
     #[serde(with = "as_text::list")]
     pub cut: Option<Vec<OrNone<Cut>>>,
+    /// How much passes in a time.
+    #[serde(with = "as_text::list")]
+    pub throttle: Option<Vec<OrNone<Throttle>>>,
+    /// How large requests may be.
+    #[serde(with = "as_text::list")]
+    pub size_limit: Option<Vec<OrNone<SizeLimit>>>,
+    /// How much memory data may take.
+    #[serde(with = "as_text::one")]
+    pub max_memory: Option<OrNone<ByteSize>>,
+    /// What is evicted from the RESP side.
+    #[serde(with = "as_text::one")]
+    pub eviction: Option<Eviction>,
+    /// From which share of the memory on a namespace takes no writes.
+    #[serde(with = "as_text::one")]
+    pub stop_writes: Option<OrNone<Share>>,
+    /// Commands that nobody may run.
+    #[serde(with = "as_text::list")]
+    pub block: Option<Vec<OrNone<Blocked>>>,
+    /// How a RESP client is told so.
+    #[serde(with = "as_text::one")]
+    pub block_form: Option<BlockForm>,
+    /// Number of databases.
+    pub databases: Option<usize>,
     /// Connections of each protocol.
     #[serde(with = "as_text::count")]
     pub max_connections: Option<OrNone<u64>>,
@@ -137,6 +163,14 @@ impl Settings {
             queue: self.queue.or(other.queue),
             freeze: self.freeze.or(other.freeze),
             cut: self.cut.or(other.cut),
+            throttle: self.throttle.or(other.throttle),
+            size_limit: self.size_limit.or(other.size_limit),
+            max_memory: self.max_memory.or(other.max_memory),
+            eviction: self.eviction.or(other.eviction),
+            stop_writes: self.stop_writes.or(other.stop_writes),
+            block: self.block.or(other.block),
+            block_form: self.block_form.or(other.block_form),
+            databases: self.databases.or(other.databases),
             max_connections: self.max_connections.or(other.max_connections),
             max_connections_per_address: self
                 .max_connections_per_address
@@ -186,6 +220,15 @@ impl Settings {
             queue: self.queue.clone().and_then(|setting| setting.0),
             freezes: values(&self.freeze),
             cuts: values(&self.cut),
+            requests: RequestLimits {
+                throttles: values(&self.throttle),
+                sizes: values(&self.size_limit),
+                max_memory: self.max_memory.and_then(|setting| setting.0),
+                eviction: self.eviction,
+                stop_writes: self.stop_writes.and_then(|setting| setting.0),
+                blocked: values(&self.block),
+                block_form: self.block_form.clone().unwrap_or_default(),
+            },
             connections: self.connections(),
             rows_file: self.rows.clone(),
             ..ServerConfig::default()
@@ -195,6 +238,7 @@ impl Settings {
         set(&mut config.seed, &self.seed);
         set(&mut config.spin, &self.spin);
         set(&mut config.redis.version, &self.redis_version);
+        set(&mut config.redis.databases, &self.databases);
         set(&mut config.aerospike.node_name, &self.node_name);
         set(&mut config.aerospike.cluster_name, &self.cluster_name);
         set(&mut config.aerospike.build, &self.build);
@@ -236,6 +280,14 @@ impl Settings {
             queue: Some(OrNone(config.queue.clone())),
             freeze: settings(&config.freezes),
             cut: settings(&config.cuts),
+            throttle: settings(&config.requests.throttles),
+            size_limit: settings(&config.requests.sizes),
+            max_memory: Some(OrNone(config.requests.max_memory)),
+            eviction: Some(config.requests.eviction.unwrap_or_default()),
+            stop_writes: Some(OrNone(config.requests.stop_writes)),
+            block: settings(&config.requests.blocked),
+            block_form: Some(config.requests.block_form.clone()),
+            databases: Some(config.redis.databases),
             max_connections: limits.max.map(OrNone::some),
             max_connections_per_address: limits.max_per_address.map(OrNone::some),
             connection_limit: limits.at_cap,
@@ -455,6 +507,14 @@ shape = ["step(at=5s,factor=3)", "spike(at=5s,for=200ms,every=2s,add=20ms)"]
 queue = "servers=4,service=exponential(mean=1ms),limit=100"
 freeze = ["every=2s,for=150ms,first=1s", "at=3s,for=1s,connection=2"]
 cut = ["every=10s", "at=3s,connection=2,how=reset"]
+throttle = ["ops=1000/s,burst=10,then=error", "in=10MB/s,per=client,of=write"]
+size-limit = ["request=10MB,text=ERR {actual} > {limit}", "arguments=3999"]
+max-memory = "250MB"
+eviction = "allkeys-lru"
+stop-writes = "90%"
+block = ["config", "client|kill"]
+block-form = "noperm"
+databases = 1
 max-connections = 100
 max-connections-per-address = 10
 connection-limit = "error"
@@ -489,6 +549,9 @@ rows = "/tmp/rows.csv"
         assert_eq!(config.latency.rules().len(), 2);
         let first = |place: usize| config.freezes[place].when.first_ns;
         assert_eq!((first(0), first(1)), (1_000_000_000, 3_000_000_000));
+        assert_eq!(config.requests.throttles.len(), 2);
+        assert_eq!(config.requests.max_memory, Some(ByteSize(250_000_000)));
+        assert_eq!(config.redis.databases, 1);
         assert!(!config.spin);
         let limits = &config.connections;
         assert_eq!((limits.max, limits.max_per_address), (Some(100), Some(10)));
@@ -517,6 +580,14 @@ shape = []
 queue = "none"
 freeze = []
 cut = []
+throttle = []
+size-limit = []
+max-memory = "none"
+eviction = "noeviction"
+stop-writes = "none"
+block = []
+block-form = "unknown"
+databases = 16
 spin = true
 workers = 1
 seed = 0
@@ -539,6 +610,9 @@ stats = false
             ("freeze", "every=2s,for=150ms"),
             ("cut", "every=2s"),
             ("shape", "step(at=5s,factor=3)"),
+            ("throttle", "ops=1/s"),
+            ("size-limit", "key=1KB"),
+            ("block", "config"),
         ] {
             let one = Settings::from_toml(&format!("{key} = \"{text}\"")).unwrap();
             let list = Settings::from_toml(&format!("{key} = [\"{text}\"]")).unwrap();
@@ -593,6 +667,10 @@ stats = false
             ),
             ("redis-port = \"on\"\n", ["line 1", "expected a number"]),
             ("redis-version = \"7\"\n", ["line 1", "three numbers"]),
+            ("throttle = \"ops=1\"\n", ["line 1", "an amount above 0"]),
+            ("size-limit = \"key=0\"\n", ["line 1", "a size above 0"]),
+            ("eviction = \"lru\"\n", ["line 1", "allkeys-lru"]),
+            ("stop-writes = \"0.9\"\n", ["line 1", "1% to 100%"]),
             (
                 "max-connections = \"all\"\n",
                 ["line 1", "a whole number or 'none'"],

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use crate::config::RedisVersion;
+
 /// An error reply, without the leading `-`: a code word, a blank, a sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault(Cow<'static, [u8]>);
@@ -35,6 +37,10 @@ impl Fault {
     pub const NO_AUTH: Self = Self::new("NOAUTH Authentication required.");
     /// A command of cluster mode, which is off.
     pub const CLUSTER_OFF: Self = Self::new("ERR This instance has cluster support disabled");
+
+    /// There is no memory for what is to be written.
+    pub const OUT_OF_MEMORY: Self =
+        Self::new("OOM command not allowed when used memory > 'maxmemory'.");
 
     /// A fixed text.
     #[must_use]
@@ -107,6 +113,28 @@ impl Fault {
         let before = "ERR unknown subcommand or wrong number of arguments for '";
         let after = format!("'. Try {container} HELP.");
         Self::quoting(before, cut(name), &after)
+    }
+
+    /// The user may not run the command with this full name. Before 7.2 a server did not name the
+    /// user.
+    #[must_use]
+    pub fn no_permission(version: RedisVersion, user: &[u8], command: &str) -> Self {
+        let first_with_user = RedisVersion {
+            major: 7,
+            minor: 2,
+            patch: 0,
+        };
+        let after = format!(" has no permissions to run the '{command}' command");
+        if version < first_with_user {
+            return Self::from_text(format!("NOPERM this user{after}"));
+        }
+        Self::quoting("NOPERM User ", user, &after)
+    }
+
+    /// Nobody may run the command with this full name, in the server's own words.
+    #[must_use]
+    pub fn blocked(text: &str, command: &str) -> Self {
+        Self::from_text(text.replace("{command}", command))
     }
 
     /// The text, without the leading `-`.

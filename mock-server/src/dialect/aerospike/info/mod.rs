@@ -81,7 +81,9 @@ fn entry(
 ) {
     answer.entry_with(request.raw(), |out| {
         let before = out.len();
+        let state = &scene.context.shared.aerospike;
         let done = match request.name() {
+            name if state.blocks_info(name) => Err((ResultCode::Forbidden, "forbidden")),
             b"user-agent-set" => user_agent(request, has_user_agent, out),
             _ => value(scene, request, out),
         };

@@ -136,7 +136,7 @@ pub(super) fn memory(call: &Call<'_, '_>) -> String {
         .add("used_memory_functions", 0)
         .memory("used_memory_scripts", 0)
         .memory("maxmemory", maxmemory)
-        .add("maxmemory_policy", state.settings.value("maxmemory-policy"))
+        .add("maxmemory_policy", state.settings.live().eviction())
         .add("allocator_frag_ratio", "1.00")
         .add("allocator_frag_bytes", 0)
         .add("allocator_rss_ratio", "1.00")
@@ -237,7 +237,9 @@ pub(super) fn stats(call: &Call<'_, '_>) -> String {
         .zeros(&[
             "expired_time_cap_reached_count",
             "expire_cycle_cpu_milliseconds",
-            "evicted_keys",
+        ])
+        .add("evicted_keys", counters.sum(|lane| &lane.evicted))
+        .zeros(&[
             "evicted_clients",
             "total_eviction_exceeded_time",
             "current_eviction_exceeded_time",
