@@ -5,8 +5,8 @@ use crate::truth::Pair;
 use crate::truth::digest::of_pairs;
 use crate::verdict::Finding;
 
-/// Service time is (due - read), both ways through the network and what its connection was held; response time is that and what
-/// the request waited in the client.
+/// Service time is (due - read), both ways through the network and what its connection was held;
+/// response time is that and what the request waited in the client.
 pub(super) fn rows(evidence: &Evidence, leg_ns: u64) -> Finding {
     let pairs = &evidence.joined.pairs;
     let answered = pairs.iter().filter(|pair| pair.client.received.is_some());
