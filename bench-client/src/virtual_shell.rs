@@ -88,6 +88,10 @@ impl VirtualClient {
         observer: Box<dyn Observer>,
     ) -> Result<Self, RunError> {
         settings.check()?;
+        if settings.tls.is_some() {
+            let text = "there is no TLS under virtual time, where no byte leaves the process";
+            return Err(RunError::NoTls(text.to_owned()));
+        }
         let block = ValueBlock::new(&settings.values, settings.seed);
         let workers = shares(settings)
             .into_iter()
@@ -258,6 +262,12 @@ impl VirtualClient {
         if !self.begun && self.workers.iter().all(|worker| worker.is_ready()) {
             self.begun = true;
             let connections = self.workers.iter().map(|worker| worker.connections()).sum();
+            if connections == 0 {
+                for worker in &mut self.workers {
+                    worker.stop(now);
+                }
+                return;
+            }
             self.observer.started(connections);
             for worker in &mut self.workers {
                 worker.begin(now, now);

@@ -6,6 +6,7 @@
 mod cpu;
 mod kernel;
 mod shell;
+mod tls;
 mod transport;
 mod turns;
 
@@ -23,6 +24,8 @@ use tokio::task::spawn_local;
 pub(super) use self::cpu::CpuTime;
 use self::kernel::Stamping;
 use self::shell::Shell;
+use self::tls::Securing;
+use self::transport::Connector;
 use self::turns::Turns;
 use super::collector::{Collector, Leftover};
 use super::recorder::Part;
@@ -67,9 +70,12 @@ pub(super) fn run(
     observer: &mut dyn Observer,
 ) -> Result<RunResult, RunError> {
     let stamping = Stamping::prepare(settings.kernel_stamps)?;
+    let securing = settings.tls.as_ref().map(Securing::prepare).transpose()?;
+    let connector = Connector::new(stamping.is_on(), securing);
     let block = ValueBlock::new(&settings.values, settings.seed);
     let (signal, signals) = watch::channel(Signal::Wait);
     let (messages, inbox) = mpsc::channel();
+    let begun = Clock::real().now();
     thread::scope(|scope| {
         let mut returns = Vec::new();
         let mut threads = Vec::new();
@@ -85,7 +91,8 @@ pub(super) fn run(
                 messages: messages.clone(),
                 returned,
                 signals: signals.clone(),
-                stamped: stamping.is_on(),
+                connector: connector.clone(),
+                begun,
             };
             let alarm = Alarm(messages.clone());
             let thread = thread::Builder::new()
@@ -162,6 +169,10 @@ impl Host<'_> {
                     awaited = awaited.map(|threads| threads - 1);
                     if awaited == Some(0) {
                         awaited = None;
+                        if up == 0 {
+                            self.signal.send_replace(Signal::GiveUp);
+                            continue;
+                        }
                         observer.started(up);
                         let (start, late) = start(settings.start_at_unix_ns);
                         if let Some(late) = late {
@@ -201,8 +212,9 @@ struct Seat<'a> {
     messages: Sender<Message>,
     returned: Receiver<Tally>,
     signals: watch::Receiver<Signal>,
-    /// Whether to take kernel stamps.
-    stamped: bool,
+    connector: Connector,
+    /// When the set-up of all threads begins.
+    begun: Stamp,
 }
 
 impl Seat<'_> {
@@ -215,7 +227,11 @@ impl Seat<'_> {
                 self.run_with(driver)
             }
             Target::Aerospike(target) => {
-                self.run_with(AerospikeDriver::new(target, settings.timeout))
+                let driver = AerospikeDriver::new(target, settings.timeout);
+                self.run_with(match settings.tls {
+                    Some(_) => driver.over_tls(),
+                    None => driver,
+                })
             }
         }
     }
@@ -232,15 +248,14 @@ impl Seat<'_> {
             .on_thread_park(move || sleep.sleep())
             .build_local(LocalOptions::default())?;
         let settings = self.settings;
-        let now = Clock::real().now();
-        let worker = Worker::new(settings, driver, self.share, self.block.clone(), now);
+        let worker = Worker::new(settings, driver, self.share, self.block.clone(), self.begun);
         let shell = Shell::new(
             worker,
             self.control.clone(),
             self.number,
             self.messages.clone(),
             self.returned,
-            self.stamped,
+            self.connector,
             turns,
         );
         let messages = self.messages.clone();

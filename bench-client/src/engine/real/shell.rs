@@ -32,7 +32,8 @@ use tokio::task::{AbortHandle, spawn_local, yield_now};
 use super::Message;
 use super::cpu::CpuMeter;
 use super::kernel::StampedReader;
-use super::transport::{self, Reader, Writer};
+use super::tls::fault_in;
+use super::transport::{Connector, Reader, Writer};
 use super::turns::Turns;
 use crate::driver::Driver;
 use crate::engine::Control;
@@ -44,6 +45,7 @@ pub(super) struct Shell<D: Driver> {
     worker: RefCell<Worker<D>>,
     links: RefCell<Vec<Link>>,
     scratch: RefCell<Box<[u8]>>,
+    connector: Connector,
     /// Where kernel stamps are taken.
     stamped: RefCell<Option<StampedReader>>,
     clock: Clock,
@@ -74,6 +76,8 @@ struct Link {
     task: Option<AbortHandle>,
     /// The socket took less than it was given; the connection's task waits until it takes more.
     blocked: bool,
+    /// The other side is gone, as a write found out. What it sent before is still read.
+    broken: Option<io::Error>,
     waker: Option<Waker>,
 }
 
@@ -84,12 +88,14 @@ impl<D: Driver + 'static> Shell<D> {
         thread: usize,
         messages: Sender<Message>,
         returned: Receiver<Tally>,
-        stamped: bool,
+        connector: Connector,
         turns: Turns,
     ) -> Rc<Self> {
+        let stamped = connector.is_stamped();
         Rc::new(Self {
             worker: RefCell::new(worker),
             links: RefCell::default(),
+            connector,
             scratch: RefCell::new(vec![0; SCRATCH].into()),
             stamped: RefCell::new(stamped.then(|| StampedReader::new(Clock::real()))),
             clock: Clock::real(),
@@ -227,13 +233,17 @@ impl<D: Driver + 'static> Shell<D> {
         let Some(link) = link_of(&mut links, conn) else {
             return;
         };
-        let Some(writer) = link.writer.as_ref().filter(|_| !link.blocked) else {
+        let Some(writer) = link
+            .writer
+            .as_ref()
+            .filter(|_| !link.blocked && link.broken.is_none())
+        else {
             return;
         };
         let mut worker = self.worker.borrow_mut();
         loop {
             let output = worker.output(conn);
-            if output.is_empty() {
+            if output.is_empty() && writer.has_sent_all() {
                 return;
             }
             let t1 = self.clock.now();
@@ -246,6 +256,21 @@ impl<D: Driver + 'static> Shell<D> {
                     return;
                 }
                 Ok(n) => worker.written(conn, n, t1),
+                // The server may have said why: whoever reads finds it, or the end.
+                Err(_) if writer.is_secure() => {
+                    link.writer = None;
+                    if let Some(waker) = &link.waker {
+                        waker.wake_by_ref();
+                    }
+                    return;
+                }
+                Err(error) if SocketEnd::of(&error) == SocketEnd::Reset => {
+                    link.broken = Some(error);
+                    if let Some(waker) = &link.waker {
+                        waker.wake_by_ref();
+                    }
+                    return;
+                }
                 Err(error) => {
                     *link = take_down(link);
                     worker.handle_closed(t1, conn, SocketEnd::of(&error), &error.to_string());
@@ -257,6 +282,9 @@ impl<D: Driver + 'static> Shell<D> {
 
     fn close(&self, conn: ConnId) {
         if let Some(link) = link_of(&mut self.links.borrow_mut(), conn) {
+            if let Some(writer) = &link.writer {
+                writer.end();
+            }
             *link = take_down(link);
         }
     }
@@ -270,7 +298,12 @@ impl<D: Driver + 'static> Shell<D> {
         let shell = Rc::clone(self);
         let task = spawn_local(async move {
             if let Err(error) = shell.serve(conn, address).await {
+                let error = shell.broken(conn).unwrap_or(error);
                 shell.close(conn);
+                if let Some(fault) = fault_in(&error) {
+                    shell.with(|worker, now| worker.handle_tls_fault(now, conn, fault));
+                    return;
+                }
                 let (end, text) = (SocketEnd::of(&error), error.to_string());
                 shell.with(|worker, now| worker.handle_closed(now, conn, end, &text));
             }
@@ -282,16 +315,38 @@ impl<D: Driver + 'static> Shell<D> {
         };
     }
 
+    /// The error of a write on a connection whose end a read has seen by now.
+    fn broken(&self, conn: ConnId) -> Option<io::Error> {
+        link_of(&mut self.links.borrow_mut(), conn)?.broken.take()
+    }
+
     /// Connects, and serves the connection until it ends.
     async fn serve(self: &Rc<Self>, conn: ConnId, address: SocketAddr) -> io::Result<()> {
-        let stamped = self.stamped.borrow().is_some();
-        let (mut reader, writer, local) = transport::connect(address, stamped).await?;
+        let (mut reader, mut writer, local) = self.connector.connect(address).await?;
         let ordinal = self.control.next_ordinal(local);
+        let secured = self.connector.is_securing();
+        if secured {
+            self.with(|worker, now| worker.handle_reached(now, conn, local, ordinal));
+            let name = self.worker.borrow().server_name(conn);
+            self.connector.begin_tls(&mut reader, &mut writer, name)?;
+            poll_fn(|cx| {
+                let mut scratch = self.scratch.borrow_mut();
+                let mut stamped = self.stamped.borrow_mut();
+                reader.poll_handshake(cx, &mut scratch, stamped.as_mut())
+            })
+            .await?;
+        }
         let writer = Rc::new(writer);
         if let Some(link) = link_of(&mut self.links.borrow_mut(), conn) {
             link.writer = Some(Rc::clone(&writer));
         }
-        self.with(|worker, now| worker.handle_connected(now, conn, local, ordinal));
+        self.with(|worker, now| {
+            if secured {
+                worker.handle_secured(now, conn);
+            } else {
+                worker.handle_connected(now, conn, local, ordinal);
+            }
+        });
         poll_fn(|cx| self.poll_connection(cx, conn, &mut reader, &writer)).await
     }
 

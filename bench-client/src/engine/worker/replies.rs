@@ -18,6 +18,7 @@ impl<D: Driver> Worker<D> {
             return;
         };
         self.advance(now);
+        self.heard = true;
         self.recorder.tally.bytes_in += bytes.len() as u64;
         let taken = if self.conns[place].partial.is_empty() {
             self.take_frames(arrival, place, bytes).map(|used| {
@@ -91,7 +92,12 @@ impl<D: Driver> Worker<D> {
                 self.conns[place].failures = 0;
                 let reply = Some((arrival, frame.len));
                 self.end_flight(now, place, flight, sequence, (outcome, reply));
-                self.offer(now, place);
+                let conn = &self.conns[place];
+                if conn.left == 0 && conn.ring.is_empty() && conn.is_ready() {
+                    self.renew(now, place);
+                } else {
+                    self.offer(now, place);
+                }
             } else {
                 let reply = Some((arrival, frame.len));
                 self.note_control(place, &flight, sequence, (outcome, reply));

@@ -6,6 +6,7 @@
 //! (`-`), the summary for people goes to stderr.
 
 mod addresses;
+mod connect;
 mod data;
 mod find_rate;
 mod load;
@@ -17,10 +18,12 @@ mod quantity;
 mod search;
 mod session;
 mod sinks;
+mod tls;
 mod url;
 mod usage;
 
 pub use addresses::Addresses;
+pub use connect::{BackoffArg, ConnectArgs, WhenDownArg};
 pub use data::{ContentArg, DataArgs, KeyRange};
 pub use load::{ArrivalsArg, LoadArgs, PipelineModeArg};
 pub use measure::{KernelStampsArg, MeasureArgs, PollArg};
@@ -29,6 +32,7 @@ pub use operations::{MixArg, OperationArgs, Ratio};
 pub use output::{ErrorLimit, OutputArgs};
 pub use search::SearchArgs;
 pub use session::{Companion, run, run_beside};
+pub use tls::TlsArgs;
 pub use url::{Place, TargetUrl};
 pub use usage::UsageError;
 
@@ -46,6 +50,14 @@ pub struct BenchArgs {
     /// How hard, and for how long.
     #[command(flatten)]
     pub load: LoadArgs,
+
+    /// How connections are made and kept.
+    #[command(flatten)]
+    pub connect: ConnectArgs,
+
+    /// TLS.
+    #[command(flatten)]
+    pub tls: TlsArgs,
 
     /// What is sent.
     #[command(flatten)]
@@ -75,7 +87,9 @@ impl BenchArgs {
     /// Names the option, or the pair of options, that makes no sense.
     pub fn settings(&self, addresses: &Addresses) -> Result<Settings, UsageError> {
         let mut settings = Settings::new(self.operations.target(&self.url, addresses)?);
+        settings.tls = self.tls.settings(&self.url)?;
         self.load.apply(&mut settings)?;
+        self.connect.apply(&mut settings)?;
         self.operations.apply(&mut settings);
         self.data.apply(&mut settings);
         self.measure.apply(&mut settings)?;
@@ -85,7 +99,8 @@ impl BenchArgs {
 }
 
 const URL_HELP: &str = "Server: redis://[user:password@]host[:port][/database] or \
-                        aerospike://host[:port][/namespace[/set]]";
+                        aerospike://host[:port][/namespace[/set]]; rediss:// and aerospikes:// with \
+                        TLS";
 
 #[cfg(test)]
 mod tests;
