@@ -29,6 +29,7 @@
 
 use std::collections::VecDeque;
 use std::mem;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -584,6 +585,10 @@ impl Session {
         };
         if let Some(count) = count {
             *count += 1;
+        }
+        if self.phase == Phase::Ended(End::Output) && self.side == Protocol::Redis {
+            let ended = &worker.shared.redis.counters.output_limit;
+            ended.fetch_add(1, Ordering::Relaxed);
         }
         let fault = fault.then_some(FaultKind::Cut);
         while let Some(mut queued) = self.queue.pop_front() {

@@ -41,6 +41,7 @@ macro_rules! files {
 }
 
 const FILES: &[(&str, &str)] = &files![
+    "connections",
     "constant-50",
     "faults",
     "fixed-hash",
