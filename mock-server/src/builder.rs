@@ -11,6 +11,7 @@ use crate::limit::{
     OutputLimit, Share, SizeLimit, Throttle,
 };
 use crate::server::{MockServer, StartError};
+use crate::tls::{CertificateSource, ClientAuth};
 
 /// Settings of a server that is going to be started; see [`MockServer::builder`].
 ///
@@ -46,6 +47,48 @@ impl ServerBuilder {
     /// default) opens none.
     pub fn shared_port(mut self, port: impl Into<Option<u16>>) -> Self {
         self.config.shared_port = port.into();
+        self
+    }
+
+    /// The port for RESP over TLS: 0 picks a free one, `None` (the default) opens none.
+    pub fn redis_tls_port(mut self, port: impl Into<Option<u16>>) -> Self {
+        self.config.tls.redis_port = port.into();
+        self
+    }
+
+    /// The port for Aerospike over TLS: 0 picks a free one, `None` (the default) opens none.
+    pub fn aerospike_tls_port(mut self, port: impl Into<Option<u16>>) -> Self {
+        self.config.tls.aerospike_port = port.into();
+        self
+    }
+
+    /// Whether no plain port is opened: the usual ports speak TLS then.
+    pub fn tls_required(mut self, required: bool) -> Self {
+        self.config.tls.required = required;
+        self
+    }
+
+    /// The certificate and its private key, both in PEM form. Without this one is made for the run;
+    /// [`MockServer::ca_pem`] gives the authority that clients have to trust.
+    pub fn tls_cert(mut self, certificate: impl Into<PathBuf>, key: impl Into<PathBuf>) -> Self {
+        self.config.tls.certificate = CertificateSource::Files {
+            certificate: certificate.into(),
+            key: key.into(),
+        };
+        self
+    }
+
+    /// Makes a certificate and keeps it in this folder, with its authority in `ca.pem`.
+    pub fn tls_self_signed(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.config.tls.certificate = CertificateSource::SelfSigned(folder.into());
+        self
+    }
+
+    /// Verifies the certificates of clients against the authorities in this file, and refuses clients
+    /// without one where they are required.
+    pub fn tls_client_ca(mut self, file: impl Into<PathBuf>, auth: ClientAuth) -> Self {
+        self.config.tls.client_ca = Some(file.into());
+        self.config.tls.client_auth = auth;
         self
     }
 

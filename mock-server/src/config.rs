@@ -8,6 +8,7 @@ use std::str::FromStr;
 use crate::latency::{Cut, Freeze, Freezes, LatencyRules, Queue, Shape};
 use crate::limit::ConnectionLimits;
 use crate::limit::{Blocked, RequestLimits, SizeKind, Throttle};
+use crate::tls::TlsConfig;
 
 /// The settings of a server. [`ServerConfig::default`] is a server without delay on free ports of
 /// the loopback address.
@@ -21,6 +22,8 @@ pub struct ServerConfig {
     pub aerospike_port: Option<u16>,
     /// Port that serves both protocols and tells them apart by the first byte.
     pub shared_port: Option<u16>,
+    /// Ports that speak TLS, and their certificate. A server under virtual time has none.
+    pub tls: TlsConfig,
     /// Worker threads, at least 1.
     pub workers: usize,
     /// Seeds everything that is drawn at random.
@@ -61,6 +64,7 @@ impl Default for ServerConfig {
             redis_port: Some(0),
             aerospike_port: Some(0),
             shared_port: None,
+            tls: TlsConfig::default(),
             workers: 1,
             seed: 0,
             latency: LatencyRules::default(),
@@ -117,6 +121,7 @@ impl ServerConfig {
         if !(1..=Self::MAX_WORKERS).contains(&self.workers) {
             return refuse("the number of workers", &self.workers, "1 to 256");
         }
+        self.tls.check(self)?;
         if self.freezes.len() > Freezes::MAX {
             return refuse("the number of freezes", &self.freezes.len(), "at most 64");
         }

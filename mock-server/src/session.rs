@@ -544,6 +544,12 @@ impl Session {
         }
     }
 
+    /// Whether the connection ends without regard to what is still on its way to the client.
+    #[must_use]
+    pub fn ends_at_once(&self) -> bool {
+        matches!(self.phase, Phase::AtOnce | Phase::Ended(_))
+    }
+
     /// Whether the client is to see a reset in place of an orderly end.
     #[must_use]
     pub fn ends_by_reset(&self) -> bool {

@@ -44,6 +44,8 @@ pub struct Shared {
     pub aerospike: aerospike::State,
     /// The addresses listened on, once known.
     pub addresses: OnceLock<Addresses>,
+    /// What the TLS ports are served with, if there are any.
+    pub(crate) tls: OnceLock<Arc<rustls::ServerConfig>>,
     wall: WallClock,
     /// How far a test has moved the calendar, in nanoseconds.
     wall_shift_ns: AtomicI64,
@@ -58,6 +60,23 @@ pub struct Addresses {
     pub aerospike: Option<SocketAddr>,
     /// Both, told apart by the first byte.
     pub shared: Option<SocketAddr>,
+    /// RESP over TLS.
+    pub redis_tls: Option<SocketAddr>,
+    /// Aerospike over TLS.
+    pub aerospike_tls: Option<SocketAddr>,
+    /// Both over TLS, where TLS is required.
+    pub shared_tls: Option<SocketAddr>,
+}
+
+impl Addresses {
+    /// Whether `local`, the server's end of a connection, is a TLS port.
+    #[must_use]
+    pub fn is_tls(&self, local: SocketAddr) -> bool {
+        [self.redis_tls, self.aerospike_tls, self.shared_tls]
+            .into_iter()
+            .flatten()
+            .any(|address| address.port() == local.port())
+    }
 }
 
 impl Shared {
@@ -91,10 +110,17 @@ impl Shared {
             redis,
             aerospike: aerospike::State::new(&config),
             addresses: OnceLock::new(),
+            tls: OnceLock::new(),
             wall,
             wall_shift_ns: AtomicI64::new(0),
             config,
         }
+    }
+
+    /// The TLS of a connection whose end here is `local`; `None` on plain ports.
+    pub(crate) fn tls_of(&self, local: SocketAddr) -> Option<&Arc<rustls::ServerConfig>> {
+        let tls = self.tls.get()?;
+        self.addresses.get()?.is_tls(local).then_some(tls)
     }
 
     /// The calendar time of `moment`, in nanoseconds since 1970.

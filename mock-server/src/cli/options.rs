@@ -11,6 +11,7 @@ use crate::config::RedisVersion;
 use crate::latency::{Cut, Freeze, Queue, Rule, Shape};
 use crate::limit::{AcceptLimit, AcceptRate, ConnectionLimit, OutputLimit};
 use crate::limit::{BlockForm, Blocked, ByteSize, Eviction, Share, SizeLimit, Throttle};
+use crate::tls::ClientAuth;
 
 /// The options of `serve`. Each but `--config` and `--print-config` is also a key of the
 /// configuration file.
@@ -31,6 +32,43 @@ pub struct ServeArgs {
     /// One port for both, told apart by the first byte; closes the other two unless they are given
     #[arg(long, value_name = "PORT", help_heading = "Listening")]
     pub port: Option<Port>,
+
+    /// Port for Redis clients over TLS: a number, 0 for a free one, off for none [default: off]
+    #[arg(long, value_name = "PORT", help_heading = "TLS")]
+    pub redis_tls_port: Option<Port>,
+
+    /// Port for Aerospike clients over TLS, likewise [default: off]
+    #[arg(long, value_name = "PORT", help_heading = "TLS")]
+    pub aerospike_tls_port: Option<Port>,
+
+    /// Opens no plain port: a protocol without a TLS port of its own speaks TLS on its usual one
+    /// [default: false]
+    #[arg(long, value_name = "BOOL", help_heading = "TLS", num_args = 0..=1,
+          default_missing_value = "true")]
+    pub tls_required: Option<bool>,
+
+    /// Certificate of the server, and the intermediate ones behind it, in PEM form; without one, one
+    /// is made for the run
+    #[arg(long, value_name = "FILE", help_heading = "TLS")]
+    pub tls_cert: Option<PathBuf>,
+
+    /// Private key of the certificate, in PEM form
+    #[arg(long, value_name = "FILE", help_heading = "TLS")]
+    pub tls_key: Option<PathBuf>,
+
+    /// Makes a certificate for this machine's own names and keeps it in this folder; clients trust
+    /// ca.pem there
+    #[arg(long, value_name = "DIR", help_heading = "TLS")]
+    pub tls_self_signed: Option<PathBuf>,
+
+    /// Authorities that sign the certificates of clients, in PEM form; without it no client is asked
+    /// for one
+    #[arg(long, value_name = "FILE", help_heading = "TLS")]
+    pub tls_client_ca: Option<PathBuf>,
+
+    /// Whether clients must have a certificate: optional or required [default: optional]
+    #[arg(long, value_name = "WORD", help_heading = "TLS")]
+    pub tls_client_auth: Option<ClientAuth>,
 
     /// Writes the ports to this file once they are open: lines such as redis=6379
     #[arg(long, value_name = "FILE", help_heading = "Listening")]
@@ -212,6 +250,14 @@ impl ServeArgs {
             redis_port: self.redis_port,
             aerospike_port: self.aerospike_port,
             port: self.port,
+            redis_tls_port: self.redis_tls_port,
+            aerospike_tls_port: self.aerospike_tls_port,
+            tls_required: self.tls_required,
+            tls_cert: self.tls_cert,
+            tls_key: self.tls_key,
+            tls_self_signed: self.tls_self_signed,
+            tls_client_ca: self.tls_client_ca,
+            tls_client_auth: self.tls_client_auth,
             ports_file: self.ports_file,
             latency: (!self.latency.is_empty()).then_some(self.latency),
             shape: (!self.shape.is_empty()).then_some(self.shape),

@@ -19,13 +19,14 @@ use kvlab_timing::duration::{self, DurationError, Human};
 use serde::{Deserialize, Serialize};
 
 use super::port::Port;
-use crate::config::{RedisVersion, ServerConfig};
+use crate::config::{ConfigError, RedisVersion, ServerConfig};
 use crate::latency::{Cut, Freeze, LatencyRules, Queue, Rule, Shape};
 use crate::limit::{AcceptLimit, AcceptRate, ConnectionLimit, ConnectionLimits, OutputLimit};
 use crate::limit::{
     BlockForm, Blocked, ByteSize, Eviction, RequestLimits, Share, SizeLimit, Throttle,
 };
 use crate::server::StartError;
+use crate::tls::{CertificateSource, ClientAuth, TlsConfig};
 
 /// Settings of a server as given; what is `None` was not given. Lists that are given replace those
 /// they override.
@@ -40,6 +41,23 @@ pub struct Settings {
     pub aerospike_port: Option<Port>,
     /// Port for both.
     pub port: Option<Port>,
+    /// Port for RESP over TLS.
+    pub redis_tls_port: Option<Port>,
+    /// Port for Aerospike over TLS.
+    pub aerospike_tls_port: Option<Port>,
+    /// Whether no plain port is opened.
+    pub tls_required: Option<bool>,
+    /// Certificate of the server.
+    pub tls_cert: Option<PathBuf>,
+    /// Private key of the certificate.
+    pub tls_key: Option<PathBuf>,
+    /// Folder in which a certificate is made and kept.
+    pub tls_self_signed: Option<PathBuf>,
+    /// Authorities that sign the certificates of clients.
+    pub tls_client_ca: Option<PathBuf>,
+    /// Whether clients must have a certificate.
+    #[serde(with = "as_text::one")]
+    pub tls_client_auth: Option<ClientAuth>,
     /// Where to write the ports.
     pub ports_file: Option<PathBuf>,
     /// Latency rules.
@@ -157,6 +175,14 @@ impl Settings {
             redis_port: self.redis_port.or(other.redis_port),
             aerospike_port: self.aerospike_port.or(other.aerospike_port),
             port: self.port.or(other.port),
+            redis_tls_port: self.redis_tls_port.or(other.redis_tls_port),
+            aerospike_tls_port: self.aerospike_tls_port.or(other.aerospike_tls_port),
+            tls_required: self.tls_required.or(other.tls_required),
+            tls_cert: self.tls_cert.or(other.tls_cert),
+            tls_key: self.tls_key.or(other.tls_key),
+            tls_self_signed: self.tls_self_signed.or(other.tls_self_signed),
+            tls_client_ca: self.tls_client_ca.or(other.tls_client_ca),
+            tls_client_auth: self.tls_client_auth.or(other.tls_client_auth),
             ports_file: self.ports_file.or(other.ports_file),
             latency: self.latency.or(other.latency),
             shape: self.shape.or(other.shape),
@@ -215,6 +241,7 @@ impl Settings {
                 .unwrap_or(usual(AEROSPIKE_PORT))
                 .number(),
             shared_port,
+            tls: self.tls()?,
             latency: LatencyRules::new(self.latency.clone().unwrap_or_default())?,
             shapes: values(&self.shape),
             queue: self.queue.clone().and_then(|setting| setting.0),
@@ -247,6 +274,41 @@ impl Settings {
         Ok(config)
     }
 
+    fn tls(&self) -> Result<TlsConfig, ConfigError> {
+        let refuse = |what, expected| {
+            Err(ConfigError {
+                what,
+                found: "missing".to_owned(),
+                expected,
+            })
+        };
+        let certificate = match (&self.tls_cert, &self.tls_key, &self.tls_self_signed) {
+            (None, None, None) => CertificateSource::InMemory,
+            (None, None, Some(folder)) => CertificateSource::SelfSigned(folder.clone()),
+            (Some(certificate), Some(key), None) => CertificateSource::Files {
+                certificate: certificate.clone(),
+                key: key.clone(),
+            },
+            (Some(_), None, _) => return refuse("tls-key", "the key of tls-cert"),
+            (None, Some(_), _) => return refuse("tls-cert", "the certificate of tls-key"),
+            (Some(_), Some(_), Some(folder)) => {
+                return Err(ConfigError {
+                    what: "tls-self-signed",
+                    found: folder.display().to_string(),
+                    expected: "none beside tls-cert and tls-key",
+                });
+            }
+        };
+        Ok(TlsConfig {
+            redis_port: self.redis_tls_port.and_then(Port::number),
+            aerospike_port: self.aerospike_tls_port.and_then(Port::number),
+            required: self.tls_required.unwrap_or_default(),
+            certificate,
+            client_ca: self.tls_client_ca.clone(),
+            client_auth: self.tls_client_auth.unwrap_or_default(),
+        })
+    }
+
     /// The limits on connections these settings give.
     fn connections(&self) -> ConnectionLimits {
         let time = |given: &Option<OrNone<Time>>| Some(given.as_ref()?.0?.0);
@@ -268,12 +330,27 @@ impl Settings {
     /// Every setting of `config`, defaults too, and those of `given` that concern the program alone.
     #[must_use]
     pub fn from_config(config: &ServerConfig, given: &Self) -> Self {
+        let (tls_cert, tls_key, tls_self_signed) = match &config.tls.certificate {
+            CertificateSource::InMemory => (None, None, None),
+            CertificateSource::Files { certificate, key } => {
+                (Some(certificate.clone()), Some(key.clone()), None)
+            }
+            CertificateSource::SelfSigned(folder) => (None, None, Some(folder.clone())),
+        };
         let limits = &config.connections;
         Self {
             bind: Some(config.bind),
             redis_port: Some(config.redis_port.into()),
             aerospike_port: Some(config.aerospike_port.into()),
             port: Some(config.shared_port.into()),
+            redis_tls_port: Some(config.tls.redis_port.into()),
+            aerospike_tls_port: Some(config.tls.aerospike_port.into()),
+            tls_required: Some(config.tls.required),
+            tls_cert,
+            tls_key,
+            tls_self_signed,
+            tls_client_ca: config.tls.client_ca.clone(),
+            tls_client_auth: Some(config.tls.client_auth),
             ports_file: given.ports_file.clone(),
             latency: Some(config.latency.rules().to_vec()),
             shape: settings(&config.shapes),
@@ -501,6 +578,13 @@ mod tests {
 redis-port = 0
 aerospike-port = "off"
 port = 4000
+redis-tls-port = 0
+aerospike-tls-port = "off"
+tls-required = false
+tls-cert = "/tmp/cert.pem"
+tls-key = "/tmp/key.pem"
+tls-client-ca = "/tmp/ca.pem"
+tls-client-auth = "required"
 ports-file = "/tmp/ports"
 latency = ["constant(1ms)", "redis.get@user:*=lognormal(p50=300us,p99=2ms)"]
 shape = ["step(at=5s,factor=3)", "spike(at=5s,for=200ms,every=2s,add=20ms)"]
@@ -575,6 +659,10 @@ rows = "/tmp/rows.csv"
 redis-port = 6379
 aerospike-port = 3000
 port = "off"
+redis-tls-port = "off"
+aerospike-tls-port = "off"
+tls-required = false
+tls-client-auth = "optional"
 latency = []
 shape = []
 queue = "none"
@@ -649,6 +737,36 @@ stats = false
         assert_eq!(ports("port = 0\nredis-port = 1"), (Some(1), None, Some(0)));
         assert_eq!(ports("port = \"off\""), (Some(6379), Some(3000), None));
         assert_eq!(ports("redis-port = \"off\""), (None, Some(3000), None));
+    }
+
+    #[test]
+    fn a_certificate_has_a_key_and_one_origin() {
+        let resolve = |text: &str| {
+            let text = format!("redis-tls-port = 0\n{text}");
+            let config = Settings::from_toml(&text).unwrap().resolve();
+            config.map(|config| config.tls.certificate)
+        };
+        assert_eq!(resolve("").unwrap(), CertificateSource::InMemory);
+        assert_eq!(
+            resolve("tls-self-signed = \"d\"").unwrap(),
+            CertificateSource::SelfSigned("d".into())
+        );
+        for (text, message) in [
+            (
+                "tls-cert = \"c\"",
+                "tls-key is 'missing'; expected the key of tls-cert",
+            ),
+            (
+                "tls-key = \"k\"",
+                "tls-cert is 'missing'; expected the certificate of tls-key",
+            ),
+            (
+                "tls-cert = \"c\"\ntls-key = \"k\"\ntls-self-signed = \"d\"",
+                "tls-self-signed is 'd'; expected none beside tls-cert and tls-key",
+            ),
+        ] {
+            assert_eq!(resolve(text).unwrap_err().to_string(), message);
+        }
     }
 
     #[test]

@@ -32,6 +32,8 @@ pub(super) struct Conn<S> {
     pub(super) ordinal: u32,
     /// Number of this load connection on the thread, for parallel key ranges.
     pub(super) lane: usize,
+    /// Number among the load connections of all threads to the same node.
+    pub(super) number: u32,
     /// Bytes to write, from `out_start` on.
     pub(super) out: BytesMut,
     pub(super) out_start: usize,
@@ -109,6 +111,7 @@ impl<S> Conn<S> {
             local: address,
             ordinal: 0,
             lane: 0,
+            number: 0,
             out: BytesMut::with_capacity(OUTPUT_START),
             out_start: 0,
             begun: 0,
@@ -230,6 +233,7 @@ impl<S> Conn<S> {
             sent: flight.sent,
             received: end.reply.map(|(arrival, _)| arrival.received),
             kernel: end.reply.and_then(|(arrival, _)| arrival.kernel),
+            connection: self.number,
             bytes_out: u32::try_from(flight.len).unwrap_or(u32::MAX),
             bytes_in: end
                 .reply

@@ -128,6 +128,9 @@ impl<D: Driver> Worker<D> {
                     for lane in 0..super::usize_of(self.share.connections) {
                         let place = self.add(now, group, Role::Load, address);
                         self.conns[place].lane = lane;
+                        let number = u32::try_from(lane).unwrap_or(u32::MAX);
+                        self.conns[place].number =
+                            self.share.first_connection.saturating_add(number);
                     }
                 }
                 Topology::Remove { group } => self.remove(now, group),
@@ -398,10 +401,10 @@ impl<D: Driver> Worker<D> {
                         self.watch(next);
                     }
                 }
-                State::Connecting { .. }
-                | State::Securing { .. }
-                | State::Talking { .. }
-                | State::Ready { .. } => {
+                State::Securing { .. } => {
+                    self.lose(now, place, Failure::of(Cause::TimedOut, STALLED), true);
+                }
+                State::Connecting { .. } | State::Talking { .. } | State::Ready { .. } => {
                     self.lose(now, place, Failure::of(Cause::TimedOut, "timed out"), true);
                 }
             }
@@ -454,3 +457,6 @@ impl super::Config {
         full / 2 + random::scale(random::mix(self.seed ^ place), full / 2 + 1)
     }
 }
+
+/// What a RESP server that speaks no TLS looks like: it waits for the rest of a command.
+const STALLED: &str = "timed out in the TLS handshake; the server may speak no TLS on this port";

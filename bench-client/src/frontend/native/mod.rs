@@ -17,6 +17,7 @@ mod quantity;
 mod search;
 mod session;
 mod sinks;
+mod tls;
 mod url;
 mod usage;
 
@@ -29,6 +30,7 @@ pub use operations::{MixArg, OperationArgs, Ratio};
 pub use output::{ErrorLimit, OutputArgs};
 pub use search::SearchArgs;
 pub use session::{Companion, run, run_beside};
+pub use tls::TlsArgs;
 pub use url::{Place, TargetUrl};
 pub use usage::UsageError;
 
@@ -46,6 +48,10 @@ pub struct BenchArgs {
     /// How hard, and for how long.
     #[command(flatten)]
     pub load: LoadArgs,
+
+    /// TLS.
+    #[command(flatten)]
+    pub tls: TlsArgs,
 
     /// What is sent.
     #[command(flatten)]
@@ -75,6 +81,7 @@ impl BenchArgs {
     /// Names the option, or the pair of options, that makes no sense.
     pub fn settings(&self, addresses: &Addresses) -> Result<Settings, UsageError> {
         let mut settings = Settings::new(self.operations.target(&self.url, addresses)?);
+        settings.tls = self.tls.settings(&self.url)?;
         self.load.apply(&mut settings)?;
         self.operations.apply(&mut settings);
         self.data.apply(&mut settings);
@@ -85,7 +92,8 @@ impl BenchArgs {
 }
 
 const URL_HELP: &str = "Server: redis://[user:password@]host[:port][/database] or \
-                        aerospike://host[:port][/namespace[/set]]";
+                        aerospike://host[:port][/namespace[/set]]; rediss:// and aerospikes:// with \
+                        TLS";
 
 #[cfg(test)]
 mod tests;

@@ -43,7 +43,10 @@ pub(super) fn server(call: &Call<'_, '_>) -> String {
     let port = shared
         .addresses
         .get()
-        .and_then(|addresses| addresses.redis.or(addresses.shared))
+        .and_then(|addresses| {
+            let plain = addresses.redis.or(addresses.shared);
+            plain.or(addresses.redis_tls).or(addresses.shared_tls)
+        })
         .map_or(0, |address| address.port());
     Lines::section("Server")
         .add("redis_version", call.state().version)
