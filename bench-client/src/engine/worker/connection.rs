@@ -50,6 +50,12 @@ pub(super) struct Conn<S> {
     pub(super) partial: BytesMut,
     /// Failures since the last reply to a load request.
     pub(super) failures: u32,
+    /// Failures that do not count against the attempts, because they were before the load.
+    pub(super) spared: u32,
+    /// Attempts in set-up that failed; those that show more than one failure count for several.
+    pub(super) strikes: u32,
+    /// Requests of the load that may still be put on it.
+    pub(super) left: u64,
     /// What is known of the running attempt to connect, or of the connection it became.
     pub(super) log: Option<Box<ConnectRow>>,
     /// The error that was the first reply.
@@ -112,7 +118,8 @@ impl<S> Conn<S> {
             ordinal: 0,
             lane: 0,
             number: 0,
-            out: BytesMut::with_capacity(OUTPUT_START),
+            // Grows to what the pipeline needs; thousands of idle connections need nothing.
+            out: BytesMut::new(),
             out_start: 0,
             begun: 0,
             ring: VecDeque::with_capacity(depth),
@@ -121,6 +128,9 @@ impl<S> Conn<S> {
             awaited: 0,
             partial: BytesMut::new(),
             failures: 0,
+            spared: 0,
+            strikes: 0,
+            left: u64::MAX,
             log: None,
             first_error: None,
             talked: false,
@@ -137,6 +147,7 @@ impl<S> Conn<S> {
     /// Whether another load request may be put on it. `batch` connections first await all replies.
     pub(super) fn has_slot(&self, depth: usize, batch: bool) -> bool {
         self.is_ready()
+            && self.left > 0
             && if batch {
                 self.ring.is_empty()
             } else {
@@ -188,7 +199,8 @@ impl<S> Conn<S> {
     /// is that of connecting, then that of each request.
     pub(super) fn deadline(&self, timeout_ns: u64, connect_ns: u64) -> Option<Stamp> {
         let state = match self.state {
-            State::Down { until } => until,
+            // What is planned stands in the timetable.
+            State::Down { .. } => None,
             State::Connecting { since } | State::Securing { since } | State::Talking { since } => {
                 Some(since.add_nanos(connect_ns))
             }
@@ -298,9 +310,6 @@ impl Flight {
         matches!(self.kind, RowKind::Load | RowKind::Warmup)
     }
 }
-
-/// Bytes of output a connection has room for from the start; it grows to what the pipeline needs.
-const OUTPUT_START: usize = 4096;
 
 #[cfg(test)]
 mod tests {
