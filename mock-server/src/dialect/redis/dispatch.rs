@@ -2,6 +2,7 @@
 //! command exist, does it have its arguments, may this client run it, is it queued in a
 //! transaction, is the server paused.
 
+use super::acl;
 use super::call::{Call, Outcome};
 use super::fault::Fault;
 use super::row::flag;
@@ -104,14 +105,17 @@ fn refusal(call: &Call<'_, '_>, command: &'static Command) -> Option<Fault> {
     if !command.row.accepts(call.args.len()) {
         return Some(Fault::wrong_arity(command.name));
     }
-    if !call.peer.authenticated
-        && command.row.flags & flag::NO_AUTH == 0
-        && call.state().settings.needs_password()
-    {
+    if call.peer.has_to_log_in() && command.row.flags & flag::NO_AUTH == 0 {
         return Some(Fault::NO_AUTH);
     }
     if call.peer.transaction.is_some() && command.row.flags & flag::NO_MULTI != 0 {
         return Some(Fault::new("ERR Command not allowed inside a transaction"));
+    }
+    if !call.peer.user.is_unrestricted()
+        && let Err(denial) = acl::permit(call)
+    {
+        let (version, user) = (call.state().version, call.peer.user.name());
+        return Some(Fault::denied(version, user, command.name, denial));
     }
     if command.row.flags & flag::DENYOOM != 0 && call.state().is_out_of_memory() {
         return Some(Fault::new(

@@ -8,12 +8,14 @@
 //! | what a command may touch                 | [`call`], [`view`], [`peer`]  |
 //! | databases, entries, strings              | [`database`], [`entry`], [`text`] |
 //! | expiry in the background                 | [`expiry`]                    |
+//! | users and what they may do               | [`acl`]                       |
 //! | WATCH, CLIENT PAUSE                      | [`watch`], [`pause`]          |
 //! | CONFIG                                   | [`settings`]                  |
 //! | INFO's counters                          | [`counters`]                  |
 //! | error texts                              | [`fault`]                     |
 //! | key patterns, COMMAND DOCS               | [`glob`], [`syntax`]          |
 
+pub mod acl;
 pub mod call;
 pub mod command;
 pub mod counters;
@@ -23,6 +25,7 @@ pub mod entry;
 pub mod expiry;
 pub mod fault;
 pub mod glob;
+pub mod named_keys;
 pub mod pause;
 pub mod peer;
 pub mod row;
@@ -41,6 +44,7 @@ use kvlab_protocol::resp::{
     Args, DoubleStyle, ReplyWriter, RequestDecoder, RequestError, RequestLimits,
 };
 
+use self::acl::Users;
 use self::call::Call;
 use self::counters::Counters;
 use self::database::Databases;
@@ -72,6 +76,8 @@ pub struct State {
     pub watches: Watches,
     /// The pause of CLIENT PAUSE.
     pub pause: Pause,
+    /// Who there is, and what they may do.
+    pub users: Users,
     /// The counters of INFO.
     pub counters: Counters,
     /// Expiry in the background.
@@ -90,6 +96,7 @@ impl State {
             settings: Settings::new(config),
             watches: Watches::default(),
             pause: Pause::default(),
+            users: Users::new(config),
             counters: Counters::new(config.workers),
             expiry: Expiry::default(),
             connections: AtomicU64::new(0),
@@ -182,6 +189,15 @@ impl Connection {
         }
     }
 
+    /// A connection of nobody, for commands that come from inside the process: there is no login and
+    /// no permission to ask for.
+    #[must_use]
+    pub fn inside(shared: &Shared) -> Self {
+        let mut connection = Self::new(shared);
+        connection.peer = Peer::inside(&shared.redis);
+        connection
+    }
+
     /// What a client that is not welcome is told before it says anything.
     #[must_use]
     pub fn rejection(&self) -> Option<Refusal> {
@@ -198,7 +214,7 @@ impl Connection {
             return self.rejection().map_or(Ok(None), Err);
         }
         self.limits.max_bulk = self.live.max_bulk();
-        self.limits.unauthenticated = !self.peer.authenticated && self.live.needs_password();
+        self.limits.unauthenticated = self.peer.has_to_log_in();
         match self.decoder.decode(buf, &self.limits) {
             Ok(None) => Ok(None),
             Ok(Some(len)) => {

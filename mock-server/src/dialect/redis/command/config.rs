@@ -80,12 +80,21 @@ fn set(call: &mut Call<'_, '_>) -> Outcome {
     while let (Some(name), Some(value)) = (rest.next(), rest.next()) {
         pairs.push((name, value));
     }
-    call.state().settings.set(&pairs)?;
+    let state = call.state();
+    state.settings.set(&pairs)?;
+    // The password for everybody is that of the default user.
+    let password = pairs
+        .iter()
+        .find(|(name, _)| name.eq_ignore_ascii_case(b"requirepass"));
+    if let Some((_, password)) = password {
+        state.users.require_password(password);
+    }
     call.ok()
 }
 
 fn resetstat(call: &mut Call<'_, '_>) -> Outcome {
     call.state().counters.reset();
+    call.state().users.reset_counts();
     call.ok()
 }
 

@@ -7,6 +7,7 @@
 use std::fmt::Write as _;
 use std::sync::atomic::Ordering;
 
+use crate::config::RedisVersion;
 use crate::dialect::redis::STARTUP_BYTES;
 use crate::dialect::redis::call::Call;
 use crate::dialect::redis::table;
@@ -198,7 +199,7 @@ pub(super) fn persistence(call: &Call<'_, '_>) -> String {
 pub(super) fn stats(call: &Call<'_, '_>) -> String {
     let counters = &call.state().counters;
     let errors: u64 = counters.errors().values().sum();
-    Lines::section("Stats")
+    let lines = Lines::section("Stats")
         .add(
             "total_connections_received",
             call.context.shared.clients.accepted(),
@@ -263,8 +264,23 @@ pub(super) fn stats(call: &Call<'_, '_>) -> String {
             "io_threaded_writes_processed",
             "reply_buffer_shrinks",
             "reply_buffer_expands",
-        ])
-        .0
+        ]);
+    denied(call, lines).0
+}
+
+/// What users were denied, which versions from 7.2 on tell.
+fn denied(call: &Call<'_, '_>, lines: Lines) -> Lines {
+    if call.state().version < RedisVersion::V7_2 {
+        return lines;
+    }
+    let names = ["auth", "cmd", "key", "channel"];
+    let counts = call.state().users.denied();
+    names
+        .iter()
+        .zip(counts)
+        .fold(lines, |lines, (name, count)| {
+            lines.add(&format!("acl_access_denied_{name}"), count)
+        })
 }
 
 pub(super) fn replication(call: &Call<'_, '_>) -> String {
