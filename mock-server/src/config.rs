@@ -292,6 +292,8 @@ pub struct AerospikeConfig {
     pub default_ttl_s: u32,
     /// Seconds between purges of expired records; 0 purges nothing and forbids ttls.
     pub nsup_period_s: u32,
+    /// Seconds for which the token of a login is good.
+    pub session_ttl_s: u32,
 }
 
 impl AerospikeConfig {
@@ -308,6 +310,7 @@ impl Default for AerospikeConfig {
             namespaces: vec!["test".to_owned()],
             default_ttl_s: 0,
             nsup_period_s: 5,
+            session_ttl_s: 86_400,
         }
     }
 }

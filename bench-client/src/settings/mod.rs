@@ -7,6 +7,7 @@
 mod aerospike;
 mod keys;
 mod load;
+mod login;
 mod measure;
 mod redis;
 mod values;
@@ -17,6 +18,7 @@ use std::time::Duration;
 pub use aerospike::{AerospikeOperation, AerospikeTarget, AerospikeVerb, Retries};
 pub use keys::{KeyPattern, KeySettings};
 pub use load::{Arrivals, Load, MixOrder, Pipeline, PipelineMode, Stop};
+pub use login::{AerospikeLogin, Password};
 pub use measure::{KernelStamps, Polling};
 pub use redis::{RedisOperation, RedisTarget, RespVersion};
 pub use values::{Content, MAX_VALUE_SIZE, SizeDistribution, ValueSettings};

@@ -32,6 +32,7 @@ pub(super) struct RawServer {
     spin: bool,
     redis_version: Option<Spanned<String>>,
     namespaces: Vec<String>,
+    user: OneOrMore,
 }
 
 impl Default for RawServer {
@@ -48,6 +49,7 @@ impl Default for RawServer {
             spin: usual.spin,
             redis_version: None,
             namespaces: usual.aerospike.namespaces,
+            user: OneOrMore::default(),
         }
     }
 }
@@ -91,6 +93,7 @@ impl RawServer {
                 .pop(),
             freezes: self.freeze.parse("freeze")?,
             cuts: self.cut.parse("cut")?,
+            users: self.user.parse("user")?,
             spin: self.spin,
             record_rows: true,
             ..ServerConfig::default()

@@ -41,6 +41,7 @@ macro_rules! files {
 }
 
 const FILES: &[(&str, &str)] = &files![
+    "accounts",
     "constant-50",
     "faults",
     "fixed-hash",

@@ -9,6 +9,7 @@ mod addresses;
 mod data;
 mod find_rate;
 mod load;
+mod login;
 mod measure;
 mod moment;
 mod operations;
@@ -23,6 +24,7 @@ mod usage;
 pub use addresses::Addresses;
 pub use data::{ContentArg, DataArgs, KeyRange};
 pub use load::{ArrivalsArg, LoadArgs, PipelineModeArg};
+pub use login::LoginArgs;
 pub use measure::{KernelStampsArg, MeasureArgs, PollArg};
 pub use moment::Moment;
 pub use operations::{MixArg, OperationArgs, Ratio};
@@ -42,6 +44,10 @@ pub struct BenchArgs {
     /// The server.
     #[arg(value_name = "URL", help = URL_HELP)]
     pub url: TargetUrl,
+
+    /// Who logs in.
+    #[command(flatten)]
+    pub login: LoginArgs,
 
     /// How hard, and for how long.
     #[command(flatten)]
@@ -74,7 +80,9 @@ impl BenchArgs {
     /// # Errors
     /// Names the option, or the pair of options, that makes no sense.
     pub fn settings(&self, addresses: &Addresses) -> Result<Settings, UsageError> {
-        let mut settings = Settings::new(self.operations.target(&self.url, addresses)?);
+        let mut target = self.operations.target(&self.url, addresses)?;
+        self.login.apply(&self.url, &mut target)?;
+        let mut settings = Settings::new(target);
         self.load.apply(&mut settings)?;
         self.operations.apply(&mut settings);
         self.data.apply(&mut settings);
@@ -85,7 +93,7 @@ impl BenchArgs {
 }
 
 const URL_HELP: &str = "Server: redis://[user:password@]host[:port][/database] or \
-                        aerospike://host[:port][/namespace[/set]]";
+                        aerospike://[user:password@]host[:port][/namespace[/set]]";
 
 #[cfg(test)]
 mod tests;
