@@ -18,6 +18,7 @@ use crate::engine::collector::{Collector, Leftover};
 use crate::engine::worker::{Action, ConnId, Remains, Worker};
 use crate::engine::{Observer, RunError, RunResult, Silent, shares};
 use crate::keyspace::{KeySpace, Share};
+use crate::record::SocketEnd;
 use crate::settings::{Settings, Target};
 use crate::values::ValueBlock;
 
@@ -160,10 +161,10 @@ impl VirtualClient {
         });
     }
 
-    /// The connection was refused, or the server closed it.
-    pub fn handle_closed(&mut self, now: Stamp, conn: ClientConnId) {
+    /// The connection could not be made, or the server ended it, in this way.
+    pub fn handle_closed(&mut self, now: Stamp, conn: ClientConnId, end: SocketEnd) {
         self.with_worker(now, conn, |worker, conn| {
-            worker.handle_closed(now, conn, "closed by the server");
+            worker.handle_closed(now, conn, end, end.text());
         });
     }
 
@@ -284,7 +285,7 @@ trait VirtualWorker {
     fn send(&mut self, now: Stamp, conn: ConnId) -> Bytes;
     fn handle_connected(&mut self, now: Stamp, conn: ConnId, local: SocketAddr, ordinal: u32);
     fn handle_bytes(&mut self, now: Stamp, conn: ConnId, bytes: &[u8]);
-    fn handle_closed(&mut self, now: Stamp, conn: ConnId, error: &str);
+    fn handle_closed(&mut self, now: Stamp, conn: ConnId, end: SocketEnd, text: &str);
     fn poll_timeout(&self) -> Option<Stamp>;
     fn handle_timeout(&mut self, now: Stamp);
     fn begin(&mut self, now: Stamp, start: Stamp);
@@ -318,8 +319,8 @@ impl<D: Driver> VirtualWorker for Worker<D> {
         self.handle_bytes(now.into(), conn, bytes);
     }
 
-    fn handle_closed(&mut self, now: Stamp, conn: ConnId, error: &str) {
-        self.handle_closed(now, conn, error);
+    fn handle_closed(&mut self, now: Stamp, conn: ConnId, end: SocketEnd, text: &str) {
+        self.handle_closed(now, conn, end, text);
     }
 
     fn poll_timeout(&self) -> Option<Stamp> {

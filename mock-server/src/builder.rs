@@ -2,10 +2,12 @@
 
 use std::net::IpAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use crate::account::Account;
 use crate::config::ServerConfig;
 use crate::latency::{Cut, Freeze, LatencyRules, ParseError, Queue, Rule, Shape};
+use crate::limit::{AcceptLimit, AcceptRate, ConnectionLimit, OutputLimit};
 use crate::server::{MockServer, StartError};
 
 /// Settings of a server that is going to be started; see [`MockServer::builder`].
@@ -122,6 +124,79 @@ impl ServerBuilder {
         match cut.try_into() {
             Ok(cut) => self.config.cuts.push(cut),
             Err(error) => self.fail(ParseError::from(error)),
+        }
+        self
+    }
+
+    /// How many connections each protocol may have, by default 10,000 RESP and 15,000 Aerospike ones.
+    pub fn max_connections(mut self, most: u64) -> Self {
+        self.config.connections.max = Some(most);
+        self
+    }
+
+    /// How many connections of each protocol one client address may have.
+    pub fn max_connections_per_address(mut self, most: u64) -> Self {
+        self.config.connections.max_per_address = Some(most);
+        self
+    }
+
+    /// What becomes of connections beyond these two; by default a RESP client is told, an Aerospike
+    /// client is hung up on.
+    pub fn connection_limit(mut self, form: ConnectionLimit) -> Self {
+        self.config.connections.at_cap = Some(form);
+        self
+    }
+
+    /// What a RESP client beyond these two is told.
+    pub fn connection_text(mut self, text: impl Into<String>) -> Self {
+        self.config.connections.text = Some(text.into());
+        self
+    }
+
+    /// How fast new connections may come on one core, as in `200/500ms`.
+    pub fn accept_rate(mut self, rate: &str) -> Self {
+        match rate.parse::<AcceptRate>() {
+            Ok(rate) => self.config.connections.rate = Some(rate),
+            Err(error) => self.fail(error),
+        }
+        self
+    }
+
+    /// Multiplies the rate of [`ServerBuilder::accept_rate`]; 1 by default.
+    pub fn cores(mut self, cores: u32) -> Self {
+        self.config.connections.cores = cores;
+        self
+    }
+
+    /// What becomes of connections that come faster; by default they are delayed.
+    pub fn accept_limit(mut self, form: AcceptLimit) -> Self {
+        self.config.connections.at_rate = form;
+        self
+    }
+
+    /// What a RESP client that comes faster is told.
+    pub fn accept_text(mut self, text: impl Into<String>) -> Self {
+        self.config.connections.rate_text = Some(text.into());
+        self
+    }
+
+    /// How long a connection may be silent with nothing under way.
+    pub fn idle_timeout(mut self, time: Duration) -> Self {
+        self.config.connections.idle = Some(time);
+        self
+    }
+
+    /// How long a connection may last.
+    pub fn max_age(mut self, time: Duration) -> Self {
+        self.config.connections.max_age = Some(time);
+        self
+    }
+
+    /// How many bytes of replies may wait for a client: `32MiB`, or `hard=32MiB,soft=8MiB,for=60s`.
+    pub fn output_limit(mut self, limit: &str) -> Self {
+        match limit.parse::<OutputLimit>() {
+            Ok(limit) => self.config.connections.output = Some(limit),
+            Err(error) => self.fail(error),
         }
         self
     }

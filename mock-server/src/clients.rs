@@ -132,6 +132,29 @@ struct Inner {
     accepted: HashMap<(u16, SocketAddr), u32>,
 }
 
+/// A connection that is there, served or not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Arrival {
+    /// Its number.
+    pub id: ConnId,
+    /// The client's address.
+    pub peer: SocketAddr,
+    /// The address it connected to.
+    pub local: SocketAddr,
+    /// How many times `peer` had come before to this port.
+    pub ordinal: u32,
+}
+
+impl Inner {
+    fn arrive(&mut self, peer: SocketAddr, local: SocketAddr) -> (ConnId, u32) {
+        self.last_id += 1;
+        let count = self.accepted.entry((local.port(), peer)).or_default();
+        let ordinal = *count;
+        *count += 1;
+        (ConnId(self.last_id), ordinal)
+    }
+}
+
 impl Clients {
     /// Registers a connection accepted at `now` and gives it its number and ordinal.
     pub fn accept(
@@ -142,13 +165,34 @@ impl Clients {
         local: SocketAddr,
     ) -> Arc<ClientInfo> {
         let mut inner = self.lock();
-        inner.last_id += 1;
-        let id = ConnId(inner.last_id);
-        let count = inner.accepted.entry((local.port(), peer)).or_default();
-        let ordinal = *count;
-        *count += 1;
+        let (id, ordinal) = inner.arrive(peer, local);
         let client = Arc::new(ClientInfo::new(id, worker, peer, local, ordinal, now));
         inner.connected.insert(id, Arc::clone(&client));
+        client
+    }
+
+    /// Numbers a connection that is there and not served, or not yet: its number is no other's, and
+    /// its address was accepted once more.
+    pub fn arrive(&self, peer: SocketAddr, local: SocketAddr) -> Arrival {
+        let (id, ordinal) = self.lock().arrive(peer, local);
+        Arrival {
+            id,
+            peer,
+            local,
+            ordinal,
+        }
+    }
+
+    /// Registers a connection that arrived before, accepted at `now`.
+    pub fn register(&self, now: Stamp, worker: usize, arrival: &Arrival) -> Arc<ClientInfo> {
+        let Arrival {
+            id,
+            peer,
+            local,
+            ordinal,
+        } = *arrival;
+        let client = Arc::new(ClientInfo::new(id, worker, peer, local, ordinal, now));
+        self.lock().connected.insert(id, Arc::clone(&client));
         client
     }
 
@@ -179,12 +223,6 @@ impl Clients {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
-    }
-
-    /// How many connections were accepted in all.
-    #[must_use]
-    pub fn accepted(&self) -> u64 {
-        self.lock().last_id
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {

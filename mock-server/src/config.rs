@@ -7,6 +7,7 @@ use std::str::FromStr;
 
 use crate::account::Account;
 use crate::latency::{Cut, Freeze, Freezes, LatencyRules, Queue, Shape};
+use crate::limit::ConnectionLimits;
 
 /// The settings of a server. [`ServerConfig::default`] is a server without delay on free ports of
 /// the loopback address.
@@ -34,6 +35,8 @@ pub struct ServerConfig {
     pub freezes: Vec<Freeze>,
     /// The moments at which connections are ended.
     pub cuts: Vec<Cut>,
+    /// What connections are limited to.
+    pub connections: ConnectionLimits,
     /// Whether to keep a row for every request.
     pub record_rows: bool,
     /// Keeps only so many rows in memory, the last ones.
@@ -65,6 +68,7 @@ impl Default for ServerConfig {
             queue: None,
             freezes: Vec::new(),
             cuts: Vec::new(),
+            connections: ConnectionLimits::default(),
             record_rows: false,
             row_limit: None,
             rows_file: None,
@@ -81,7 +85,7 @@ impl ServerConfig {
     pub const MAX_WORKERS: usize = 256;
 
     /// The same server without anything that delays or ends: no latency, no queue, no
-    /// freezes, no cuts.
+    /// freezes, no cuts, no limits on connections.
     #[must_use]
     pub fn without_delays(self) -> Self {
         Self {
@@ -90,6 +94,7 @@ impl ServerConfig {
             queue: None,
             freezes: Vec::new(),
             cuts: Vec::new(),
+            connections: ConnectionLimits::default(),
             ..self
         }
     }
@@ -122,6 +127,9 @@ impl ServerConfig {
         }
         if self.cuts.len() > Cut::MAX {
             return refuse("the number of cuts", &self.cuts.len(), "at most 64");
+        }
+        if let Some((what, found, expected)) = self.connections.fault() {
+            return refuse(what, &found, expected);
         }
         if !(1..=RedisConfig::MAX_DATABASES).contains(&self.redis.databases) {
             return refuse(

@@ -27,6 +27,8 @@ pub enum Event {
     Kill,
     /// Parked requests may try again: a pause ended.
     PauseEnd,
+    /// What RESP connections are limited to has changed.
+    NewLimits,
 }
 
 /// Whom an event is for.

@@ -45,6 +45,7 @@ pub mod direct;
 pub mod event;
 pub mod exchange;
 pub mod latency;
+pub mod limit;
 pub mod server;
 pub mod session;
 pub mod shared;

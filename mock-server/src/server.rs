@@ -18,8 +18,9 @@ use crate::dialect::Listener;
 use crate::direct::{AerospikeDirect, RedisDirect};
 use crate::event::PostOffice;
 use crate::latency::{ParseError, TooManyRules};
+use crate::limit::{AcceptCounts, AcceptLimit, ConnectionLimit, ConnectionLimits, LimitError};
 use crate::shared::{Addresses, Shared};
-use crate::shell::{Acceptors, Errand, Order, WorkerThread};
+use crate::shell::{Acceptors, BACKLOG, Errand, Order, WorkerThread};
 use crate::truth::{RowFile, RowsLost, RunId, Truth};
 use crate::worker::Worker;
 
@@ -52,6 +53,9 @@ pub enum StartError {
         /// What the system said.
         source: io::Error,
     },
+    /// A limit cannot be read.
+    #[error(transparent)]
+    Limit(#[from] LimitError),
     /// Too many latency rules.
     #[error(transparent)]
     Rules(#[from] TooManyRules),
@@ -92,12 +96,13 @@ impl MockServer {
             (config.aerospike_port, Listener::Aerospike),
             (config.shared_port, Listener::Shared),
         ];
+        let backlog = first_backlog(&config.connections, clock.now());
         let mut ports = Vec::new();
         let mut addresses = Addresses::default();
         for (port, listener) in asked {
             let Some(port) = port else { continue };
             let wanted = SocketAddr::new(config.bind, port);
-            let bound = listen(wanted)
+            let bound = listen(wanted, backlog)
                 .and_then(|socket| Ok((socket.local_addr()?, socket)))
                 .map_err(|source| StartError::Bind {
                     address: wanted,
@@ -209,14 +214,15 @@ impl MockServer {
             worker.order(Order::Snapshot(reply.clone()));
         }
         drop(reply);
-        self.merged(answers)
+        self.merged(answers, self.shared.gatekeeper.counts())
     }
 
-    fn merged(&self, truths: impl IntoIterator<Item = Truth>) -> Truth {
+    fn merged(&self, truths: impl IntoIterator<Item = Truth>, accepting: AcceptCounts) -> Truth {
         let mut all = Truth::default();
         for truth in truths {
             all.merge(truth);
         }
+        all.stats.counts.accepting.merge(&accepting);
         if let Some(most) = self.shared.config.row_limit {
             all.keep_last(most);
         }
@@ -233,7 +239,7 @@ impl MockServer {
             worker.order(Order::Begin(run, reply.clone()));
         }
         drop(reply);
-        self.merged(answers)
+        self.merged(answers, self.shared.gatekeeper.take_counts())
     }
 
     /// Ends the run and returns its truth; what comes then belongs to no run, or run 0.
@@ -304,7 +310,7 @@ impl MockServer {
         }
         self.acceptors.stop();
         let truths: Vec<Truth> = self.workers.iter_mut().map(WorkerThread::stop).collect();
-        self.truth = Some(self.merged(truths));
+        self.truth = Some(self.merged(truths, self.shared.gatekeeper.counts()));
     }
 }
 
@@ -314,10 +320,21 @@ impl Drop for MockServer {
     }
 }
 
-/// Connections that may wait to be accepted.
-const BACKLOG: i32 = 1024;
+/// The backlog that ports are opened with: in the backlog form, one less than may be let in.
+fn first_backlog(limits: &ConnectionLimits, now: Stamp) -> i32 {
+    let mut room = u64::MAX;
+    if limits.at_rate == AcceptLimit::Backlog
+        && let Some(bucket) = limits.bucket(now)
+    {
+        room = bucket.capacity();
+    }
+    if limits.at_cap == Some(ConnectionLimit::Backlog) {
+        room = room.min(limits.max.unwrap_or(u64::MAX));
+    }
+    i32::try_from(room.saturating_sub(1)).map_or(BACKLOG, |room| room.min(BACKLOG))
+}
 
-fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+fn listen(address: SocketAddr, backlog: i32) -> io::Result<TcpListener> {
     let socket = Socket::new(
         Domain::for_address(address),
         Type::STREAM,
@@ -328,6 +345,7 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     socket.set_reuse_address(true)?;
     socket.set_nonblocking(true)?;
     socket.bind(&address.into())?;
-    socket.listen(BACKLOG)?;
+    // Without any connection there is room for as many as may be let in.
+    socket.listen(backlog)?;
     Ok(socket.into())
 }

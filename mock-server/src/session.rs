@@ -12,6 +12,9 @@
 //! Commands execute at their start. A request that cannot start yet is held: its bytes stay in the
 //! input buffer, stamped with the moment they were complete.
 //!
+//! A connection may be held when it is accepted: nothing of it is read before its moment, and the shell
+//! keeps what comes until then.
+//!
 //! A connection may have a cut coming: the moment at which the server ends it. Up to that moment
 //! everything goes on as usual, and what starts, becomes due or is read after it does so no more.
 //!
@@ -22,6 +25,7 @@
 use std::collections::VecDeque;
 use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use bytes::{Buf, BytesMut};
 use kvlab_timing::Stamp;
@@ -33,6 +37,9 @@ use crate::dialect::{Context, Dialect, Flow, Refusal};
 use crate::event::Event;
 use crate::exchange::{Class, Exchange, Protocol};
 use crate::latency::{Cut, CutKind, Freezes, Passage, Shape, Station};
+use crate::limit::lifetime::{Death, Lifetime};
+use crate::limit::{Admission, OutputLimit};
+use crate::shared::Shared;
 use crate::stamp::{FaultKind, ServerRow};
 use crate::truth::{Kind, Times};
 use crate::worker::Worker;
@@ -65,9 +72,13 @@ pub struct Session {
     sequence: u64,
     rng: Xoshiro256PlusPlus,
     freezes: Freezes,
-    /// When and how the server ends this connection, if it is to.
-    cut: Option<(Stamp, CutKind)>,
-    ending: Ending,
+    /// When and why the server ends this connection, if it is to: the first cut, or its age.
+    cut: Option<(Stamp, End)>,
+    /// What else ends this connection by itself, if anything may.
+    lifetime: Option<Box<Lifetime>>,
+    /// The side on which the gatekeeper counts it.
+    side: Protocol,
+    phase: Phase,
 }
 
 #[derive(Debug)]
@@ -110,15 +121,31 @@ impl Queued {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Ending {
+enum Phase {
+    /// Accepted, and not to be read before this moment.
+    Held(Stamp),
     Open,
     /// Nothing more is read; the connection closes when the last reply is written.
     AfterReplies,
     /// As before, and requests that were read but not started are forgotten.
     AfterThis,
     AtOnce,
-    /// As at once, because a cut was due.
+    /// As at once, because the server has a reason of its own.
+    Ended(End),
+}
+
+/// Why a server ends a connection by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
     Cut(CutKind),
+    /// It is as old as it may become.
+    Age,
+    /// It was silent for too long.
+    Idle,
+    /// Its client did not take its replies.
+    Output,
+    /// It found no place on the side that it turned out to belong to.
+    NoPlace,
 }
 
 /// Above this many bytes of unsent replies or unexecuted requests, the shell stops reading until the
@@ -135,16 +162,31 @@ const KEEP_BUFFER: usize = 64 * 1024;
 impl Session {
     /// A session for a connection that was just accepted.
     #[must_use]
-    pub fn new(client: Arc<ClientInfo>, dialect: Dialect, worker: &mut Worker) -> Self {
+    ///
+    /// It belongs to `side` and is not read before `held_until`, if there is such a moment.
+    pub fn new(
+        client: Arc<ClientInfo>,
+        dialect: Dialect,
+        admission: Admission,
+        worker: &mut Worker,
+    ) -> Self {
         worker.counts.accepted += 1;
         // A stream of its own for every connection: what one draws does not depend on the others.
         let stream = worker.shared.config.seed ^ client.id.0.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let (now, rejection) = (client.connected, dialect.rejection());
+        let now = client.connected;
         let (config, started) = (&worker.shared.config, worker.shared.started);
         let number = client.id.number();
         let freezes = Freezes::of_connection(&config.freezes, started, number);
         let cut = Cut::first_of(&config.cuts, started, number, now);
-        let mut session = Self {
+        let cut = cut.map(|(moment, how)| (moment, End::Cut(how)));
+        let age = config.connections.max_age;
+        let age = age.map(|age| (now + age, End::Age));
+        // A cut goes before an age of the same moment.
+        let cut = [cut, age].into_iter().flatten().min_by_key(|(at, _)| *at);
+        let Admission { side, held_until } = admission;
+        let opened = held_until.unwrap_or(now);
+        let (idle, output) = watched_for(side, &worker.shared);
+        Self {
             client,
             dialect,
             input: BytesMut::new(),
@@ -163,13 +205,10 @@ impl Session {
             rng: Xoshiro256PlusPlus::seed_from_u64(stream),
             freezes,
             cut,
-            ending: Ending::Open,
-        };
-        if let Some(rejection) = rejection {
-            worker.counts.turned_away += 1;
-            session.refuse(&rejection, now, worker);
+            lifetime: Lifetime::new(idle, output, opened),
+            side,
+            phase: held_until.map_or(Phase::Open, Phase::Held),
         }
-        session
     }
 
     /// The client this session serves.
@@ -182,18 +221,23 @@ impl Session {
     pub fn handle_bytes(&mut self, now: Stamp, data: &[u8], worker: &mut Worker) {
         worker.counts.bytes_in += data.len() as u64;
         self.cut_off(now);
-        if self.ending != Ending::Open {
+        if self.phase != Phase::Open {
             return;
         }
-        if let Some(first) = data.first() {
-            self.dialect.decide(*first, &worker.shared);
+        if let Some(lifetime) = &mut self.lifetime {
+            lifetime.note(now);
+        }
+        if let Some(first) = data.first()
+            && self.dialect.is_undecided()
+        {
+            self.decide(*first, worker);
         }
         let mut data = data;
         if self.input.is_empty() && self.held.is_empty() {
             let used = self.run_directly(now, data, worker);
             data = data.get(used..).unwrap_or_default();
         }
-        if !data.is_empty() && self.ending == Ending::Open {
+        if !data.is_empty() && self.phase == Phase::Open {
             self.input.extend_from_slice(data);
             self.sort_in(now);
             self.drain(now, worker);
@@ -201,20 +245,49 @@ impl Session {
         self.client.note(now, self.dialect.ordinal());
     }
 
+    /// The first byte tells what a client of the port for both protocols speaks.
+    fn decide(&mut self, first: u8, worker: &Worker) {
+        let shared = &worker.shared;
+        self.dialect.decide(first, shared);
+        let side = self.dialect.protocol();
+        let address = self.client.peer.ip();
+        if !shared.gatekeeper.change_side(self.side, side, address) {
+            self.phase = Phase::Ended(End::NoPlace);
+        }
+        if side != self.side {
+            self.side = side;
+            self.watch_anew(shared);
+        }
+    }
+
+    /// What connections are limited to may have changed.
+    fn watch_anew(&mut self, shared: &Shared) {
+        let (idle, output) = watched_for(self.side, shared);
+        match &mut self.lifetime {
+            Some(lifetime) => lifetime.change(idle, output),
+            None => self.lifetime = Lifetime::new(idle, output, self.client.last_active()),
+        }
+    }
+
     /// The client will send nothing more. Replies already under way still go out.
     pub fn handle_eof(&mut self, now: Stamp, worker: &mut Worker) {
         if self.parked.is_some() {
             // What waits will never be asked for again: a real server forgets such a client at once.
-            self.ending = Ending::AtOnce;
+            self.phase = Phase::AtOnce;
         }
-        if self.ending == Ending::Open {
-            self.ending = Ending::AfterReplies;
+        if self.phase == Phase::Open {
+            self.phase = Phase::AfterReplies;
             self.drain(now, worker);
         }
     }
 
     /// A moment asked for by [`Session::poll_timeout`] has come.
     pub fn handle_timeout(&mut self, now: Stamp, worker: &mut Worker) {
+        if let Phase::Held(until) = self.phase
+            && until <= now
+        {
+            self.phase = Phase::Open;
+        }
         if let Some(until) = self.parked.and_then(|parked| parked.until)
             && until <= now
         {
@@ -222,17 +295,41 @@ impl Session {
         }
         self.drain(now, worker);
         self.cut_off(now);
+        self.die(now);
+    }
+
+    /// Ends the connection if it was silent or its replies were left for too long.
+    fn die(&mut self, now: Stamp) {
+        if let Some(lifetime) = &self.lifetime
+            && !matches!(self.phase, Phase::Held(_) | Phase::Ended(_))
+            && let Some((moment, death)) = lifetime.next(self.is_busy())
+            && moment <= now
+        {
+            self.phase = Phase::Ended(match death {
+                Death::Idle => End::Idle,
+                Death::Output => End::Output,
+            });
+        }
+    }
+
+    /// Whether something is under way.
+    fn is_busy(&self) -> bool {
+        !self.queue.is_empty() || !self.held.is_empty() || self.parked.is_some()
     }
 
     /// Something happened elsewhere that concerns this connection.
     pub fn handle_event(&mut self, now: Stamp, event: Event, worker: &mut Worker) {
         match event {
-            Event::Kill => self.ending = Ending::AtOnce,
+            Event::Kill => self.phase = Phase::AtOnce,
             Event::PauseEnd => {
                 if self.parked.is_some() {
                     self.resume(now);
                     self.drain(now, worker);
                 }
+            }
+            Event::NewLimits => {
+                self.watch_anew(&worker.shared);
+                self.die(now);
             }
         }
     }
@@ -240,23 +337,44 @@ impl Session {
     /// When [`Session::handle_timeout`] wants to be called next, if nothing else happens.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Stamp> {
-        if matches!(self.ending, Ending::Cut(_)) {
-            return None;
+        [self.poll_due(), self.poll_end()]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    /// The next moment at which a reply is due, a request starts or the connection opens.
+    #[must_use]
+    pub fn poll_due(&self) -> Option<Stamp> {
+        match self.phase {
+            Phase::Ended(_) => return None,
+            Phase::Held(until) => return Some(until),
+            _ => {}
         }
         let reply = self.queue.get(self.released).map(|queued| queued.due);
         let start = match self.parked {
             Some(parked) => parked.until,
             None => self.wake_at,
         };
-        [reply, start, self.poll_cut()].into_iter().flatten().min()
+        [reply, start].into_iter().flatten().min()
     }
 
-    /// The moment of the cut that this connection still has to come; to be asked for even while the
-    /// client takes no replies.
+    /// The moment at which the server ends the connection if nothing happens until then; to be asked
+    /// for even while the client takes no replies. It may become a later one at any time.
     #[must_use]
-    pub fn poll_cut(&self) -> Option<Stamp> {
-        let is_past = matches!(self.ending, Ending::Cut(_));
-        self.cut.filter(|_| !is_past).map(|(moment, _)| moment)
+    pub fn poll_end(&self) -> Option<Stamp> {
+        if matches!(self.phase, Phase::Ended(_)) {
+            return None;
+        }
+        let cut = self.cut.map(|(moment, _)| moment);
+        match &self.lifetime {
+            None => cut,
+            Some(_) if matches!(self.phase, Phase::Held(_)) => cut,
+            Some(lifetime) => {
+                let death = lifetime.next(self.is_busy()).map(|(moment, _)| moment);
+                [cut, death].into_iter().flatten().min()
+            }
+        }
     }
 
     /// Whether any reply waits to become due or to be written: without one there is no need to ask
@@ -268,6 +386,9 @@ impl Session {
 
     /// The bytes that may be written at `now`.
     pub fn poll_output(&mut self, now: Stamp, worker: &mut Worker) -> &[u8] {
+        if self.phase == Phase::Ended(End::Output) {
+            return &[];
+        }
         let last = self.not_after(now);
         while let Some(next) = self.queue.get(self.released)
             && next.due <= last
@@ -290,6 +411,11 @@ impl Session {
         self.ready -= len;
         self.partial += len;
         self.retire(before, after, worker);
+        if let Some(lifetime) = &mut self.lifetime {
+            lifetime.note(after);
+            // Less than before: it can only fall below the soft limit.
+            lifetime.is_too_much(after, self.out.len());
+        }
         if self.out.is_empty() && self.out.capacity() > KEEP_BUFFER {
             self.out = BytesMut::new();
         }
@@ -310,27 +436,33 @@ impl Session {
     /// Whether the shell should go on reading.
     #[must_use]
     pub fn wants_input(&self) -> bool {
-        self.ending == Ending::Open
+        self.phase == Phase::Open
             && self.out.len() < BACKLOG_LIMIT
             && self.held_len < BACKLOG_LIMIT
             && self.held.len() + self.queue.len() < REQUEST_LIMIT
     }
 
+    /// Whether it is not to be read yet.
+    #[must_use]
+    pub fn is_held(&self) -> bool {
+        matches!(self.phase, Phase::Held(_))
+    }
+
     /// Whether the connection is to be closed now.
     #[must_use]
     pub fn is_finished(&self) -> bool {
-        match self.ending {
-            Ending::Open => false,
-            Ending::AfterReplies => self.queue.is_empty() && self.held.is_empty(),
-            Ending::AfterThis => self.queue.is_empty(),
-            Ending::AtOnce | Ending::Cut(_) => true,
+        match self.phase {
+            Phase::Held(_) | Phase::Open => false,
+            Phase::AfterReplies => self.queue.is_empty() && self.held.is_empty(),
+            Phase::AfterThis => self.queue.is_empty(),
+            Phase::AtOnce | Phase::Ended(_) => true,
         }
     }
 
     /// Whether the client is to see a reset in place of an orderly end.
     #[must_use]
     pub fn ends_by_reset(&self) -> bool {
-        self.ending == Ending::Cut(CutKind::Reset)
+        self.phase == Phase::Ended(End::Cut(CutKind::Reset))
     }
 
     /// Ends the connection if its cut has come.
@@ -338,7 +470,7 @@ impl Session {
         if let Some((moment, how)) = self.cut
             && moment <= now
         {
-            self.ending = Ending::Cut(how);
+            self.phase = Phase::Ended(how);
         }
     }
 
@@ -350,15 +482,19 @@ impl Session {
 
     /// The connection is gone: accounts for the requests that will never be answered.
     pub fn close(&mut self, now: Stamp, worker: &mut Worker) {
-        let cut = match self.ending {
-            Ending::Cut(CutKind::Close) => Some(&mut worker.counts.closed),
-            Ending::Cut(CutKind::Reset) => Some(&mut worker.counts.reset),
-            _ => None,
+        let counts = &mut worker.counts;
+        let (count, fault) = match self.phase {
+            Phase::Ended(End::Cut(CutKind::Close)) => (Some(&mut counts.closed), true),
+            Phase::Ended(End::Cut(CutKind::Reset)) => (Some(&mut counts.reset), true),
+            Phase::Ended(End::Age) => (Some(&mut counts.aged), true),
+            Phase::Ended(End::Output) => (Some(&mut counts.output), true),
+            Phase::Ended(End::Idle) => (Some(&mut counts.idle), false),
+            _ => (None, false),
         };
-        let fault = cut.map(|count| {
+        if let Some(count) = count {
             *count += 1;
-            FaultKind::Cut
-        });
+        }
+        let fault = fault.then_some(FaultKind::Cut);
         while let Some(mut queued) = self.queue.pop_front() {
             queued.fault = fault.unwrap_or(queued.fault);
             self.record(&queued, now, now, false, worker);
@@ -366,6 +502,8 @@ impl Session {
         self.give_up_held(now, fault.unwrap_or_default(), worker);
         self.dialect.close(&worker.shared, &self.client);
         worker.shared.clients.remove(self.client.id);
+        let address = self.client.peer.ip();
+        worker.shared.gatekeeper.leave(self.side, address);
     }
 
     /// Accounts for the requests that were read but never started.
@@ -406,7 +544,7 @@ impl Session {
     /// how many bytes were used.
     fn run_directly(&mut self, now: Stamp, data: &[u8], worker: &mut Worker) -> usize {
         let mut used = 0;
-        while self.ending == Ending::Open {
+        while self.phase == Phase::Open {
             let rest = data.get(used..).unwrap_or_default();
             match self.dialect.decode(rest) {
                 Ok(None) => return used,
@@ -461,7 +599,7 @@ impl Session {
         self.wake_at = None;
         let mut input = mem::take(&mut self.input);
         while self.parked.is_none()
-            && matches!(self.ending, Ending::Open | Ending::AfterReplies)
+            && matches!(self.phase, Phase::Open | Phase::AfterReplies)
             && let Some(front) = self.held.front()
         {
             let (read, len) = (front.read, front.len);
@@ -546,7 +684,7 @@ impl Session {
         };
         match self.dialect.execute(frame, &mut context, &mut self.out) {
             Flow::Done => {}
-            Flow::Close => self.ending = Ending::AfterThis,
+            Flow::Close => self.phase = Phase::AfterThis,
             Flow::Park { until } => {
                 self.parked = Some(Parked { until });
                 return false;
@@ -592,7 +730,13 @@ impl Session {
             }
         }
         reply.len = self.out.len() - before;
+        let start = reply.start;
         self.enqueue(reply, worker.rows.is_some());
+        if let Some(lifetime) = &mut self.lifetime
+            && lifetime.is_too_much(start, self.out.len())
+        {
+            self.phase = Phase::Ended(End::Output);
+        }
     }
 
     fn enqueue(&mut self, reply: Queued, own_row: bool) {
@@ -614,7 +758,7 @@ impl Session {
     fn refuse(&mut self, refusal: &Refusal, now: Stamp, worker: &mut Worker) {
         let before = self.out.len();
         self.dialect.refuse(refusal, &mut self.out);
-        self.ending = Ending::AfterReplies;
+        self.phase = Phase::AfterReplies;
         let len = self.out.len() - before;
         if len > 0 {
             let reply = Queued {
@@ -709,6 +853,20 @@ impl Session {
                 answered,
                 fault: queued.fault,
             });
+        }
+    }
+}
+
+/// How long a connection of `side` may be silent, and how much may be unsent on it.
+fn watched_for(side: Protocol, shared: &Shared) -> (Option<Duration>, Option<OutputLimit>) {
+    match side {
+        Protocol::Redis => {
+            let limits = shared.redis.settings.live().of_connections();
+            (limits.idle(), limits.output)
+        }
+        Protocol::Aerospike => {
+            let limits = &shared.config.connections;
+            (limits.idle, limits.output)
         }
     }
 }

@@ -12,6 +12,7 @@ use crate::config::ServerConfig;
 use crate::dialect::{aerospike, redis};
 use crate::event::PostOffice;
 use crate::latency::Station;
+use crate::limit::Gatekeeper;
 use crate::store::Gate;
 
 /// What all workers of a server share.
@@ -25,6 +26,8 @@ pub struct Shared {
     pub(crate) station: Option<Mutex<Station>>,
     /// Makes commands over several keys atomic.
     pub gate: Gate,
+    /// Decides who is let in.
+    pub gatekeeper: Gatekeeper,
     /// The connected clients.
     pub clients: Clients,
     /// Carries events between connections.
@@ -64,13 +67,16 @@ impl Shared {
         if let Some(queue) = &mut config.queue {
             queue.service = queue.service.restarted();
         }
+        let redis = redis::State::new(&config);
+        let redis_max = redis.settings.live().clients_max();
         Self {
             started,
+            gatekeeper: Gatekeeper::new(&config.connections, redis_max, started),
             station: config.queue.as_ref().map(Station::new).map(Mutex::new),
             gate: Gate::new(config.workers),
             clients: Clients::default(),
             post,
-            redis: redis::State::new(&config),
+            redis,
             aerospike: aerospike::State::new(&config),
             addresses: OnceLock::new(),
             wall,

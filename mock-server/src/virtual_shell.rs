@@ -5,6 +5,11 @@
 //! are due. Timeouts that fall on one moment run in (time, connection) order, and mail between
 //! connections is delivered in its global order before the call returns. With more than one worker
 //! the sessions are spread as in the real shell, though all run on the caller's thread.
+//!
+//! The gatekeeper is asked as in the real shell. What is held keeps its bytes here until its moment. In
+//! the backlog form a connection that finds no room waits here without being connected, in order of
+//! arrival, until there is room or its client gives up: there is no kernel that would connect one or
+//! two more, and nobody tries again after 1, 3, 7 s.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
@@ -14,9 +19,13 @@ use bytes::Bytes;
 use kvlab_timing::Stamp;
 use kvlab_timing::wall::WallClock;
 
+use crate::clients::Arrival;
 use crate::config::ServerConfig;
 use crate::dialect::{Dialect, Listener};
 use crate::event::{ConnId, Mail, PostOffice, Recipient};
+use crate::exchange::Protocol;
+use crate::limit::gatekeeper::Room;
+use crate::limit::{Admission, Gatekeeper, Turned, Verdict};
 use crate::session::Session;
 use crate::shared::{Addresses, Shared};
 use crate::truth::{RunId, Truth};
@@ -31,6 +40,24 @@ pub struct VirtualServer {
     timers: BTreeSet<(Stamp, ConnId)>,
     outbox: VecDeque<ServerOutput>,
     next_worker: usize,
+    /// Who is in the backlog, by side.
+    backlog: [VecDeque<Waiting>; 2],
+    /// When the backlog is looked at next, if it is by itself.
+    let_in_at: Option<Stamp>,
+}
+
+/// A connection in the backlog.
+#[derive(Debug)]
+struct Waiting {
+    arrival: Arrival,
+    listener: Listener,
+}
+
+/// What arrived on a connection that is not read yet.
+#[derive(Debug)]
+enum Arrived {
+    Bytes(Vec<u8>),
+    End,
 }
 
 #[derive(Debug)]
@@ -38,17 +65,36 @@ struct Place {
     session: Session,
     worker: usize,
     timer: Option<Stamp>,
+    /// What arrived before the session is read.
+    kept: Vec<Arrived>,
 }
 
-/// Bytes that leave the server for one client.
+/// What leaves the server for one client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerOutput {
     /// The connection they belong to.
     pub connection: ConnId,
     /// The bytes; may be empty when the server only closes.
     pub bytes: Bytes,
+    /// Whether the connection has just been accepted; it is the first that is said of one.
+    pub accepted: bool,
     /// Whether the server closes the connection behind them.
     pub close: bool,
+    /// Whether it closes by a reset.
+    pub reset: bool,
+}
+
+impl ServerOutput {
+    /// Nothing yet of a connection.
+    fn of(connection: ConnId) -> Self {
+        Self {
+            connection,
+            bytes: Bytes::new(),
+            accepted: false,
+            close: false,
+            reset: false,
+        }
+    }
 }
 
 impl VirtualServer {
@@ -82,6 +128,8 @@ impl VirtualServer {
             timers: BTreeSet::new(),
             outbox: VecDeque::new(),
             next_worker: 0,
+            backlog: Default::default(),
+            let_in_at: None,
         }
     }
 
@@ -102,50 +150,129 @@ impl VirtualServer {
         }
     }
 
-    /// A client at `peer` connects to the port of `listener`.
+    /// A client at `peer` connects to the port of `listener`. What becomes of it is put out: first
+    /// that it is accepted, at once or, in the backlog form, later.
     pub fn accept(&mut self, now: Stamp, listener: Listener, peer: SocketAddr) -> ConnId {
         let local = self.address(listener).unwrap_or(peer);
+        let arrival = self.shared.clients.arrive(peer, local);
+        let side = Gatekeeper::side_of(listener);
+        let keeper = &self.shared.gatekeeper;
+        let is_shut = || matches!(keeper.room(now, side, None), Room::None { .. });
+        if keeper.stops_accepting() && (!self.backlog[side as usize].is_empty() || is_shut()) {
+            self.backlog[side as usize].push_back(Waiting { arrival, listener });
+            self.let_in(now);
+        } else {
+            self.admit(now, listener, &arrival, false);
+        }
+        arrival.id
+    }
+
+    /// Has the gatekeeper decide about a connection.
+    fn admit(&mut self, now: Stamp, listener: Listener, arrival: &Arrival, waited: bool) {
+        let side = Gatekeeper::side_of(listener);
+        let keeper = &self.shared.gatekeeper;
+        let verdict = keeper.admit(now, side, arrival.peer.ip(), waited);
+        self.outbox.push_back(ServerOutput {
+            accepted: true,
+            ..ServerOutput::of(arrival.id)
+        });
+        let held_until = match verdict {
+            Verdict::Serve => None,
+            Verdict::Hold(until) => Some(until),
+            Verdict::Refuse(how) => {
+                self.outbox.push_back(ServerOutput {
+                    bytes: match &how {
+                        Turned::Told(text) => text.clone(),
+                        Turned::Closed | Turned::Reset => Bytes::new(),
+                    },
+                    close: true,
+                    reset: how == Turned::Reset,
+                    ..ServerOutput::of(arrival.id)
+                });
+                return;
+            }
+        };
         let index = self.next_worker;
         self.next_worker = (index + 1) % self.workers.len();
-        let client = self.shared.clients.accept(now, index, peer, local);
+        let client = self.shared.clients.register(now, index, arrival);
         let id = client.id;
         let dialect = Dialect::new(listener, &self.shared);
         if let Some(worker) = self.workers.get_mut(index) {
-            let session = Session::new(client, dialect, worker);
-            self.places.insert(
-                id,
-                Place {
-                    session,
-                    worker: index,
-                    timer: None,
-                },
-            );
-            // A client that is not welcome is told so before it says anything.
+            let session = Session::new(client, dialect, Admission { side, held_until }, worker);
+            let place = Place {
+                session,
+                worker: index,
+                timer: None,
+                kept: Vec::new(),
+            };
+            self.places.insert(id, place);
+            // Asks for the moments at which something happens by itself.
             self.step(now, id, |_, _| ());
         }
-        id
+    }
+
+    /// Lets in whom there is room for, those who came first before the others.
+    fn let_in(&mut self, now: Stamp) {
+        self.let_in_at = None;
+        loop {
+            let mut first: Option<(ConnId, Protocol)> = None;
+            let mut next = None;
+            for side in [Protocol::Redis, Protocol::Aerospike] {
+                let Some(waiting) = self.backlog[side as usize].front() else {
+                    continue;
+                };
+                match self.shared.gatekeeper.room(now, side, None) {
+                    Room::None { until } => next = [next, until].into_iter().flatten().min(),
+                    Room::Unbounded | Room::Some { .. } => {
+                        let here = (waiting.arrival.id, side);
+                        first = Some(first.map_or(here, |other| other.min(here)));
+                    }
+                }
+            }
+            let Some((_, side)) = first else {
+                self.let_in_at = next;
+                return;
+            };
+            if let Some(Waiting { arrival, listener }) = self.backlog[side as usize].pop_front() {
+                self.admit(now, listener, &arrival, true);
+            }
+        }
     }
 
     /// `data` arrives from the client.
     pub fn handle_bytes(&mut self, now: Stamp, connection: ConnId, data: &[u8]) {
+        if let Some(place) = self.places.get_mut(&connection)
+            && place.session.is_held()
+        {
+            return place.kept.push(Arrived::Bytes(data.to_vec()));
+        }
         self.step(now, connection, |session, worker| {
             session.handle_bytes(now, data, worker)
         });
-        self.deliver_mail(now);
+        self.after_step(now);
     }
 
-    /// The client closed its side.
+    /// The client closed its side, or gave up waiting.
     pub fn handle_eof(&mut self, now: Stamp, connection: ConnId) {
+        if let Some(place) = self.places.get_mut(&connection)
+            && place.session.is_held()
+        {
+            return place.kept.push(Arrived::End);
+        }
+        for backlog in &mut self.backlog {
+            backlog.retain(|waiting| waiting.arrival.id != connection);
+        }
         self.step(now, connection, |session, worker| {
             session.handle_eof(now, worker)
         });
-        self.deliver_mail(now);
+        self.after_step(now);
     }
 
     /// The earliest moment at which [`VirtualServer::handle_timeout`] wants to be called.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Stamp> {
-        self.timers.first().map(|(moment, _)| *moment)
+        let timer = self.timers.first().map(|(moment, _)| *moment);
+        [timer, self.let_in_at].into_iter().flatten().min()
     }
 
     /// Runs every timeout due by `now`.
@@ -160,7 +287,35 @@ impl VirtualServer {
             self.step(now, connection, |session, worker| {
                 session.handle_timeout(now, worker)
             });
-            self.deliver_mail(now);
+            self.hand_over_kept(now, connection);
+            self.after_step(now);
+        }
+        if self.let_in_at.is_some_and(|moment| moment <= now) {
+            self.let_in(now);
+        }
+    }
+
+    /// A session that is read from now on gets what has arrived.
+    fn hand_over_kept(&mut self, now: Stamp, connection: ConnId) {
+        let Some(place) = self.places.get_mut(&connection) else {
+            return;
+        };
+        if place.kept.is_empty() || place.session.is_held() {
+            return;
+        }
+        for arrived in std::mem::take(&mut place.kept) {
+            self.step(now, connection, |session, worker| match &arrived {
+                Arrived::Bytes(data) => session.handle_bytes(now, data, worker),
+                Arrived::End => session.handle_eof(now, worker),
+            });
+        }
+    }
+
+    /// What one session did may concern others.
+    fn after_step(&mut self, now: Stamp) {
+        self.deliver_mail(now);
+        if self.backlog.iter().any(|backlog| !backlog.is_empty()) {
+            self.let_in(now);
         }
     }
 
@@ -177,6 +332,8 @@ impl VirtualServer {
         for worker in &mut self.workers {
             truth.merge(worker.begin_run(run, now));
         }
+        let accepting = self.shared.gatekeeper.take_counts();
+        truth.stats.counts.accepting.merge(&accepting);
         truth
     }
 
@@ -192,6 +349,8 @@ impl VirtualServer {
         for worker in &self.workers {
             truth.merge(worker.truth(now));
         }
+        let accepting = self.shared.gatekeeper.counts();
+        truth.stats.counts.accepting.merge(&accepting);
         truth
     }
 
@@ -216,17 +375,17 @@ impl VirtualServer {
             let bytes = Bytes::copy_from_slice(due);
             place.session.wrote(bytes.len(), now, now, worker);
             self.outbox.push_back(ServerOutput {
-                connection,
                 bytes,
-                close: false,
+                ..ServerOutput::of(connection)
             });
         }
         if place.session.is_finished() {
+            let reset = place.session.ends_by_reset();
             place.session.close(now, worker);
             self.outbox.push_back(ServerOutput {
-                connection,
-                bytes: Bytes::new(),
                 close: true,
+                reset,
+                ..ServerOutput::of(connection)
             });
             if let Some(timer) = place.timer {
                 self.timers.remove(&(timer, connection));

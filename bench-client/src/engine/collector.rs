@@ -205,7 +205,7 @@ impl Collector {
             return Err(failure);
         }
         debug_assert!(self.open.is_empty(), "all threads are finished");
-        let mut rows = Vec::new();
+        let (mut rows, mut connects) = (Vec::new(), Vec::new());
         let mut threads = Vec::new();
         let mut notices = Vec::new();
         let (mut first, mut last): (Option<Stamp>, Option<Stamp>) = (None, None);
@@ -220,6 +220,7 @@ impl Collector {
             first = [first, remains.first].into_iter().flatten().min();
             last = last.max(remains.last);
             self.warmup += remains.late_warmup;
+            connects.extend(remains.connects);
             if rows.is_empty() {
                 rows = remains.rows;
             } else {
@@ -264,7 +265,14 @@ impl Collector {
             notices,
             certificate: None,
         };
-        Ok(RunResult { summary, rows })
+        if !settings.record_rows {
+            connects.clear();
+        }
+        Ok(RunResult {
+            summary,
+            rows,
+            connects,
+        })
     }
 
     /// Under virtual time there are no stamps, wanted or not.

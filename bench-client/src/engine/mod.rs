@@ -20,7 +20,7 @@ pub use control::{Control, Observer, Silent};
 pub use error::RunError;
 
 use crate::keyspace::Share;
-use crate::record::{ClientRow, Summary};
+use crate::record::{ClientRow, ConnectRow, Summary};
 use crate::settings::Settings;
 
 /// What a run gives back.
@@ -31,6 +31,9 @@ pub struct RunResult {
     /// One row per request and attempt, by thread and in the order of their ends; empty without
     /// [`Settings::record_rows`].
     pub rows: Vec<ClientRow>,
+    /// One row per attempt to connect, by thread and in the order of their ends; empty without
+    /// [`Settings::record_rows`].
+    pub connects: Vec<ConnectRow>,
 }
 
 /// Runs the load on real sockets and returns when it is over.

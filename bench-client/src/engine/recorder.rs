@@ -3,7 +3,9 @@
 use kvlab_timing::Stamp;
 
 use super::real::CpuTime;
-use crate::record::{ClientRow, OpClass, Outcome, Outcomes, Phase, RowKind, Tally};
+use crate::record::{
+    Cause, ClientRow, ConnectKind, ConnectRow, OpClass, Outcome, Outcomes, Phase, RowKind, Tally,
+};
 
 /// The record of one worker.
 #[derive(Debug)]
@@ -25,15 +27,20 @@ pub(crate) struct Recorder {
     pub(crate) last: Option<Stamp>,
     /// Rows, when they are kept.
     pub(crate) rows: Option<Vec<ClientRow>>,
+    /// Attempts to connect that ended, in the order of their ends: all of them where rows are
+    /// kept, else the first [`MAX_CONNECTS`].
+    pub(crate) connects: Vec<ConnectRow>,
 }
 
-/// The stamps of a request that was answered.
+/// Stamps and bytes of a request that was answered.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Times {
+pub(crate) struct Answered {
     pub(crate) intended: Stamp,
     pub(crate) sent: Stamp,
     pub(crate) received: Stamp,
     pub(crate) kernel: Option<Stamp>,
+    pub(crate) bytes_out: u64,
+    pub(crate) bytes_in: u64,
 }
 
 /// A finished interval of one worker.
@@ -64,6 +71,7 @@ impl Recorder {
             first: None,
             last: None,
             rows: rows.map(Vec::with_capacity),
+            connects: Vec::new(),
         }
     }
 
@@ -90,28 +98,30 @@ impl Recorder {
         }
     }
 
-    /// A load request ended for good; `times` are given when it was answered.
+    /// A load request ended for good; `answered` is given when it was.
     #[inline]
     pub(crate) fn ended(
         &mut self,
         kind: RowKind,
         class: OpClass,
         outcome: Outcome,
-        times: Option<Times>,
+        answered: Option<Answered>,
     ) {
         let measured = kind == RowKind::Load;
         if !measured && !self.in_warmup {
             self.late_warmup.count(outcome);
             return;
         }
-        if measured && let Some(times) = times {
-            self.last = Some(times.received);
+        if measured && let Some(answered) = answered {
+            self.last = Some(answered.received);
         }
         let Some(tally) = self.tally.class_mut(class) else {
             return;
         };
         tally.count(outcome);
-        let Some(times) = times else { return };
+        let Some(times) = answered else { return };
+        tally.bytes_out += times.bytes_out;
+        tally.bytes_in += times.bytes_in;
         let service = times.received.saturating_since(times.sent);
         if let Outcome::Error(_) = outcome {
             tally.failed.record(service);
@@ -138,6 +148,26 @@ impl Recorder {
         }
     }
 
+    /// An attempt to connect, or the connection it became, ended; `words` are the server's where it
+    /// said some.
+    pub(crate) fn disconnected(&mut self, row: ConnectRow, words: Option<&str>) {
+        if let Some(cause) = row.cause.filter(|cause| *cause != Cause::End) {
+            self.tally.connects.ended(cause, words);
+        }
+        if self.rows.is_some() || self.connects.len() < MAX_CONNECTS {
+            self.connects.push(row);
+        }
+    }
+
+    /// The first reply of a connection came.
+    pub(crate) fn first_reply(&mut self, row: &ConnectRow) {
+        if row.kind == ConnectKind::Load
+            && let Some(ns) = row.first_reply_ns()
+        {
+            self.tally.connects.first_reply.record(ns);
+        }
+    }
+
     /// Hands the running interval over and begins an empty one.
     pub(crate) fn cut(&mut self) -> Tally {
         let empty = self
@@ -152,3 +182,6 @@ impl Recorder {
         self.spare = Some(tally);
     }
 }
+
+/// Attempts to connect of one worker that are kept without rows.
+pub(crate) const MAX_CONNECTS: usize = 65_536;

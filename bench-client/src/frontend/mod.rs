@@ -4,6 +4,7 @@
 //! engine and maps the end of the run to an exit status.
 
 mod exit;
+pub mod memtier;
 pub mod native;
 mod signal;
 

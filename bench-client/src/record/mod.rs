@@ -5,6 +5,7 @@
 //! All times are nanoseconds of one monotonic clock.
 
 mod certificate;
+mod connect;
 mod interval;
 mod latency;
 mod outcome;
@@ -13,6 +14,7 @@ mod summary;
 mod tally;
 
 pub use certificate::{Bound, CalibrationRun, Certificate, CertifiedLatency, CertifiedQuantile};
+pub use connect::{Cause, CauseCounts, ConnectKind, ConnectRow, SocketEnd};
 pub(crate) use interval::{BUSY, LATE, is_behind};
 pub use interval::{Interval, Phase, ThreadLoad};
 pub use latency::{LATENCY_MAX_NS, Latency};
@@ -20,5 +22,6 @@ pub use outcome::{ErrorKind, OpClass, Outcome, Outcomes};
 pub use row::{ClientRow, RowKind};
 pub use summary::{ConnectionLoss, Notice, Summary, ThreadSummary};
 pub use tally::{
-    ClassTally, ConnectTally, ErrorCounts, MAX_ERROR_KINDS, STAMP_TOLERANCE_NS, Tally,
+    ClassTally, ConnectTally, ErrorCounts, MAX_CONNECT_TEXTS, MAX_ERROR_KINDS, STAMP_TOLERANCE_NS,
+    Tally,
 };

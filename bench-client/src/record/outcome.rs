@@ -72,6 +72,13 @@ impl ErrorKind {
         Self { text, len }
     }
 
+    /// The kind of a line of text: its first word, up to a blank.
+    #[must_use]
+    pub fn first_word(line: &[u8]) -> Self {
+        let end = line.iter().position(|byte| *byte == b' ');
+        Self::new(line.get(..end.unwrap_or(line.len())).unwrap_or_default())
+    }
+
     /// The name.
     #[must_use]
     pub fn as_str(&self) -> &str {

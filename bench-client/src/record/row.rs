@@ -31,6 +31,10 @@ pub struct ClientRow {
     /// as converted, so that it may lie outside of `sent..=received` by the uncertainty of the
     /// conversion, and anywhere after a step of the calendar clock.
     pub kernel: Option<Stamp>,
+    /// Length of the request in bytes.
+    pub bytes_out: u32,
+    /// Length of the reply in bytes; 0 without one.
+    pub bytes_in: u32,
     /// How this attempt ended.
     pub outcome: Outcome,
     /// Attempts of the same operation before this one.

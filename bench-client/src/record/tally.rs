@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use kvlab_timing::Stamp;
 
-use super::{ErrorKind, Latency, OpClass, Outcome, Outcomes};
+use super::{Cause, CauseCounts, ConnectRow, ErrorKind, Latency, OpClass, Outcome, Outcomes};
 
 /// What happened in some stretch of time.
 #[derive(Clone, Debug, Default)]
@@ -50,6 +50,10 @@ pub struct ClassTally {
     pub errors: ErrorCounts,
     /// Attempts that were followed by another.
     pub retries: u64,
+    /// Bytes of the requests that were answered, by whatever reply.
+    pub bytes_out: u64,
+    /// Bytes of their replies.
+    pub bytes_in: u64,
     /// Reply minus send of hits and misses.
     pub service: Latency,
     /// Reply minus intended start of hits and misses; empty in a closed loop.
@@ -71,10 +75,28 @@ pub struct ConnectTally {
     pub lost: u64,
     /// From the start of connecting to the end of the handshake.
     pub setup: Latency,
+    /// From the start of connecting to the connected socket.
+    pub tcp: Latency,
+    /// The TLS handshake, where there is one.
+    pub tls: Latency,
+    /// The conversation at the beginning (login, version, database, probe), where there is one.
+    pub login: Latency,
+    /// From the first request of a load connection to the first reply: where a server that delays
+    /// new connections shows it.
+    pub first_reply: Latency,
+    /// Attempts and connections that ended, by cause.
+    pub causes: CauseCounts,
+    /// Words with which servers turned connections away, at most [`MAX_CONNECT_TEXTS`] of them.
+    pub texts: BTreeMap<String, u64>,
+    /// Bytes that nobody had asked for and that were no push.
+    pub unsolicited_bytes: u64,
 }
 
 /// How far a kernel stamp may be off by its conversion from the calendar clock.
 pub const STAMP_TOLERANCE_NS: u64 = 2_000;
+
+/// Words of servers kept apart; further ones are counted as `other words`.
+pub const MAX_CONNECT_TEXTS: usize = 16;
 
 /// Error replies by kind.
 pub type ErrorCounts = BTreeMap<ErrorKind, u64>;
@@ -246,6 +268,8 @@ impl ClassTally {
             *self.errors.entry(*kind).or_default() += count;
         }
         self.retries += other.retries;
+        self.bytes_out += other.bytes_out;
+        self.bytes_in += other.bytes_in;
         self.service.merge(&other.service);
         self.response.merge(&other.response);
         self.network.merge(&other.network);
@@ -256,6 +280,8 @@ impl ClassTally {
         self.outcomes = Outcomes::default();
         self.errors.clear();
         self.retries = 0;
+        self.bytes_out = 0;
+        self.bytes_in = 0;
         self.service.clear();
         self.response.clear();
         self.network.clear();
@@ -269,6 +295,41 @@ impl ConnectTally {
         self.failed += other.failed;
         self.lost += other.lost;
         self.setup.merge(&other.setup);
+        self.tcp.merge(&other.tcp);
+        self.tls.merge(&other.tls);
+        self.login.merge(&other.login);
+        self.first_reply.merge(&other.first_reply);
+        self.causes += other.causes;
+        for (text, count) in &other.texts {
+            *self.text_mut(text) += count;
+        }
+        self.unsolicited_bytes += other.unsolicited_bytes;
+    }
+
+    /// Counts the end of an attempt or connection, with the server's words where it said some.
+    pub(crate) fn ended(&mut self, cause: Cause, words: Option<&str>) {
+        self.causes.count(cause);
+        if let Some(words) = words {
+            *self.text_mut(words) += 1;
+        }
+    }
+
+    /// Records how long the steps to a usable connection took; `talked` says whether there was a
+    /// conversation.
+    pub(crate) fn set_up(&mut self, row: &ConnectRow, talked: bool) {
+        self.established += 1;
+        let login = row.login_ns().filter(|_| talked);
+        for (latency, took) in [(&mut self.setup, row.setup_ns()), (&mut self.login, login)] {
+            if let Some(ns) = took {
+                latency.record(ns);
+            }
+        }
+    }
+
+    fn text_mut(&mut self, text: &str) -> &mut u64 {
+        let full = self.texts.len() >= MAX_CONNECT_TEXTS && !self.texts.contains_key(text);
+        let text = if full { "other words" } else { text };
+        self.texts.entry(text.to_owned()).or_default()
     }
 
     fn clear(&mut self) {
@@ -276,6 +337,13 @@ impl ConnectTally {
         self.failed = 0;
         self.lost = 0;
         self.setup.clear();
+        self.tcp.clear();
+        self.tls.clear();
+        self.login.clear();
+        self.first_reply.clear();
+        self.causes = CauseCounts::default();
+        self.texts.clear();
+        self.unsolicited_bytes = 0;
     }
 }
 

@@ -96,6 +96,8 @@ fn all_classes(tally: &Tally) -> ClassTally {
         outcomes: tally.outcomes(),
         errors: tally.errors(),
         retries: tally.classes.iter().map(|class| class.retries).sum(),
+        bytes_out: tally.classes.iter().map(|class| class.bytes_out).sum(),
+        bytes_in: tally.classes.iter().map(|class| class.bytes_in).sum(),
         service: tally.service(),
         response: tally.response(),
         network: tally.network(),

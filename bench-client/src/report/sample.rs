@@ -125,6 +125,7 @@ pub(super) fn open_loop() -> Summary {
         failed: 2,
         lost: 1,
         setup: latencies(&[(20, 131_071)]),
+        ..ConnectTally::default()
     };
     let thread = |share, due| ThreadSummary {
         connections: 5,

@@ -9,6 +9,7 @@ use std::collections::{BinaryHeap, HashMap, HashSet};
 use std::net::SocketAddr;
 
 use bytes::Bytes;
+use kvlab_bench_client::record::SocketEnd;
 use kvlab_bench_client::virtual_shell::{ClientAction, ClientConnId, VirtualClient};
 use kvlab_bench_client::{RunError, RunResult, Settings};
 use kvlab_timing::Stamp;
@@ -126,12 +127,14 @@ impl World {
                 let port = 10_000 + u16::try_from(number % 50_000).unwrap();
                 client.handle_connected(now, conn, SocketAddr::from(([127, 0, 0, 1], port)), 0);
             }
-            Event::Refused(conn) if !self.closed.contains(&conn) => client.handle_closed(now, conn),
+            Event::Refused(conn) if !self.closed.contains(&conn) => {
+                client.handle_closed(now, conn, SocketEnd::Refused);
+            }
             Event::AtClient(conn, bytes) if !self.closed.contains(&conn) => {
                 client.handle_bytes(now, conn, &bytes);
             }
             Event::ClosedByServer(conn) if !self.closed.contains(&conn) => {
-                client.handle_closed(now, conn);
+                client.handle_closed(now, conn, SocketEnd::Closed);
             }
             Event::AtServer(conn, bytes) => self.serve(conn, &bytes),
             _ => {}

@@ -360,7 +360,7 @@ impl Calibration {
 /// Calibration runs on each side of the measured one.
 const RUNS_EACH_SIDE: usize = 4;
 /// Requests that a calibration run should have.
-const REQUESTS: f64 = 2_500.0;
+const REQUESTS: f64 = 5_000.0;
 /// Bounds of its length, in seconds.
 const LENGTH: (f64, f64) = (0.5, 2.5);
 const WARM_UP: Duration = Duration::from_millis(200);

@@ -12,6 +12,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 use bytes::Bytes;
 use kvlab_bench_client::engine::{Observer, Silent};
+use kvlab_bench_client::record::SocketEnd;
 use kvlab_bench_client::settings::Target;
 use kvlab_bench_client::virtual_shell::{ClientAction, ClientConnId, VirtualClient};
 use kvlab_bench_client::{Control, RunResult, Settings};
@@ -248,7 +249,7 @@ impl World {
                 let id = self.server.accept(now, self.listener, pipe.local);
                 pipe.server = Some(id);
                 self.by_server.insert(id, connection);
-                self.after_a_leg(connection, Event::Connected);
+                self.take_outputs();
             }
             (Event::ToServer(bytes), Some(server)) => {
                 self.server.handle_bytes(now, server, &bytes);
@@ -269,7 +270,7 @@ impl World {
                 self.take_actions();
             }
             (Event::ClosedByServer, _) => {
-                self.client.handle_closed(now, client);
+                self.client.handle_closed(now, client, SocketEnd::Closed);
                 self.take_actions();
             }
         }
@@ -315,6 +316,9 @@ impl World {
             let Some(connection) = self.by_server.get(&output.connection).copied() else {
                 continue;
             };
+            if output.accepted {
+                self.after_a_leg(connection, Event::Connected);
+            }
             if !output.bytes.is_empty() {
                 self.after_a_leg(connection, Event::ToClient(output.bytes));
             }

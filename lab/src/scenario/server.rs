@@ -4,8 +4,10 @@ use std::fmt::Display;
 use std::str::FromStr;
 
 use kvlab_mock_server::ServerConfig;
+use kvlab_mock_server::cli::Time;
 use kvlab_mock_server::config::ConfigError;
 use kvlab_mock_server::latency::{LatencyRules, Rule};
+use kvlab_mock_server::limit::ConnectionLimits;
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -27,6 +29,17 @@ pub(super) struct RawServer {
     queue: Option<Spanned<String>>,
     freeze: OneOrMore,
     cut: OneOrMore,
+    max_connections: Option<u64>,
+    max_connections_per_address: Option<u64>,
+    cores: u32,
+    connection_limit: Option<Spanned<String>>,
+    connection_text: Option<Spanned<String>>,
+    accept_rate: Option<Spanned<String>>,
+    accept_limit: Option<Spanned<String>>,
+    accept_text: Option<Spanned<String>>,
+    idle_timeout: Option<Spanned<String>>,
+    max_age: Option<Spanned<String>>,
+    output_limit: Option<Spanned<String>>,
     workers: usize,
     seed: u64,
     spin: bool,
@@ -44,6 +57,17 @@ impl Default for RawServer {
             queue: None,
             freeze: OneOrMore::default(),
             cut: OneOrMore::default(),
+            max_connections: None,
+            max_connections_per_address: None,
+            cores: usual.connections.cores,
+            connection_limit: None,
+            connection_text: None,
+            accept_rate: None,
+            accept_limit: None,
+            accept_text: None,
+            idle_timeout: None,
+            max_age: None,
+            output_limit: None,
             workers: usual.workers,
             seed: 1,
             spin: usual.spin,
@@ -68,6 +92,18 @@ impl OneOrMore {
     }
 }
 
+/// The value of a text that stands at `key`, if one does.
+fn one<T: FromStr<Err: Display>>(
+    text: Option<&Spanned<String>>,
+    key: &str,
+) -> Result<Option<T>, Wrong> {
+    let parse = |text: &Spanned<String>| {
+        let parsed = text.as_ref().parse();
+        parsed.map_err(|error| (Some(text.span().start), format!("{key}: {error}")))
+    };
+    text.map(parse).transpose()
+}
+
 impl RawServer {
     pub(super) fn resolve(self) -> Result<ServerPart, Wrong> {
         let rules: Vec<Rule> = self.latency.parse("latency")?;
@@ -83,6 +119,19 @@ impl RawServer {
         if self.namespaces.is_empty() {
             return Err((None, "namespaces: expected at least one name".to_owned()));
         }
+        let connections = ConnectionLimits {
+            max: self.max_connections,
+            max_per_address: self.max_connections_per_address,
+            at_cap: one(self.connection_limit.as_ref(), "connection-limit")?,
+            text: self.connection_text.map(Spanned::into_inner),
+            rate: one(self.accept_rate.as_ref(), "accept-rate")?,
+            cores: self.cores,
+            at_rate: one(self.accept_limit.as_ref(), "accept-limit")?.unwrap_or_default(),
+            rate_text: self.accept_text.map(Spanned::into_inner),
+            idle: one::<Time>(self.idle_timeout.as_ref(), "idle-timeout")?.map(|time| time.0),
+            max_age: one::<Time>(self.max_age.as_ref(), "max-age")?.map(|time| time.0),
+            output: one(self.output_limit.as_ref(), "output-limit")?,
+        };
         let mut config = ServerConfig {
             workers: self.workers,
             seed: self.seed,
@@ -94,6 +143,7 @@ impl RawServer {
             freezes: self.freeze.parse("freeze")?,
             cuts: self.cut.parse("cut")?,
             users: self.user.parse("user")?,
+            connections,
             spin: self.spin,
             record_rows: true,
             ..ServerConfig::default()

@@ -100,6 +100,57 @@ fn results_of_the_load_generator_are_as_their_schema_says() {
 }
 
 #[test]
+fn answers_of_a_search_are_as_their_schema_says() {
+    let server = MockServer::builder().start().unwrap();
+    let url = format!("redis://{}", server.redis_addr().unwrap());
+    let search = [
+        "bench",
+        &url,
+        "-q",
+        "--find-rate",
+        "--slo",
+        "service.p50<4s",
+        "--rate",
+        "500",
+        "--most-rate",
+        "500",
+        "--trial",
+        "200ms",
+    ];
+    // Whether the client was quick enough depends on the machine; the form does not.
+    let any = [ExitStatus::Done, ExitStatus::Failed, ExitStatus::Void];
+    let answer = document(&search, &any);
+    assert_eq!(answer["schema"], "kvlab-find-rate");
+    assert_valid(&validator("find-rate"), &answer);
+    server.stop();
+}
+
+#[test]
+fn comparisons_and_merged_logs_are_as_their_schemas_say() {
+    let server = MockServer::builder().start().unwrap();
+    let url = format!("redis://{}", server.redis_addr().unwrap());
+    let file = |end: &str| {
+        let name = format!("kvlab-schema-{}-{end}", process::id());
+        env::temp_dir().join(name).to_str().unwrap().to_owned()
+    };
+    let (log, a, b) = (file("log.hlog"), file("a.json"), file("b.json"));
+    for result in [&a, &b] {
+        let bench = ["bench", &url, "-q", "--requests", "200", "--hdr-log", &log];
+        let result_of = document(&bench, &[ExitStatus::Done]);
+        fs::write(result, result_of.to_string()).unwrap();
+    }
+    let merged = document(&["merge", &log, &log], &[ExitStatus::Done]);
+    assert_valid(&validator("merge"), &merged);
+    let compared = document(&["compare", &a, &b], &[ExitStatus::Done]);
+    assert_eq!(compared["figures"][0]["outcome"], "too-few-runs");
+    assert_valid(&validator("compare"), &compared);
+    for file in [log, a, b] {
+        fs::remove_file(file).unwrap();
+    }
+    server.stop();
+}
+
+#[test]
 fn a_field_that_no_schema_knows_fails_wherever_it_stands() {
     let run = document(&["run", "--virtual", "-q"], &[ExitStatus::Done]);
     let golden = include_str!("../../../bench-client/src/report/golden/open_loop.json");
@@ -144,7 +195,7 @@ fn collect(value: &Value, pointer: String, found: &mut Vec<String>) {
 
 #[test]
 fn every_field_is_described() {
-    for name in ["run", "bench"] {
+    for name in ["run", "bench", "compare", "merge", "find-rate"] {
         let schema = schema(name);
         let mut missing = Vec::new();
         undescribed(&schema, name, &mut missing);

@@ -25,7 +25,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 pub use options::ServeArgs;
 pub use port::Port;
-pub use settings::{OrNone, Settings};
+pub use settings::{OrNone, Settings, Time};
 pub use statistics::Statistics;
 
 use self::ports_file::PortsFile;

@@ -6,10 +6,11 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 
 use super::port::Port;
-use super::settings::{OrNone, Settings};
+use super::settings::{OrNone, Settings, Time};
 use crate::account::Account;
 use crate::config::RedisVersion;
 use crate::latency::{Cut, Freeze, Queue, Rule, Shape};
+use crate::limit::{AcceptLimit, AcceptRate, ConnectionLimit, OutputLimit};
 
 /// The options of `serve`. Each but `--config` and `--print-config` is also a key of the
 /// configuration file.
@@ -58,6 +59,55 @@ pub struct ServeArgs {
     /// that one alone, with ,how=reset by a reset
     #[arg(long, value_name = "CUT", help_heading = "Timing")]
     pub cut: Vec<OrNone<Cut>>,
+
+    /// Connections that Redis clients and Aerospike clients may each have, or none for the usual 10000
+    /// and 15000
+    #[arg(long, value_name = "NUMBER", help_heading = "Connections")]
+    pub max_connections: Option<OrNone<u64>>,
+
+    /// The same for the clients of one address, or none
+    #[arg(long, value_name = "NUMBER", help_heading = "Connections")]
+    pub max_connections_per_address: Option<OrNone<u64>>,
+
+    /// What becomes of connections beyond these: error (usual for Redis), close (for Aerospike), reset
+    /// or backlog
+    #[arg(long, value_name = "FORM", help_heading = "Connections")]
+    pub connection_limit: Option<ConnectionLimit>,
+
+    /// What a Redis client beyond these is told in place of ERR max number of clients reached
+    #[arg(long, value_name = "TEXT", help_heading = "Connections")]
+    pub connection_text: Option<String>,
+
+    /// New connections per time and core, as in 200/500ms, or none: a bucket that holds so many and is
+    /// refilled with as many in that time
+    #[arg(long, value_name = "RATE", help_heading = "Connections")]
+    pub accept_rate: Option<OrNone<AcceptRate>>,
+
+    /// Cores that the accept rate is multiplied by [default: 1]
+    #[arg(long, value_name = "NUMBER", help_heading = "Connections")]
+    pub cores: Option<u32>,
+
+    /// What becomes of connections that come faster: delay, error, close, reset or backlog
+    /// [default: delay]
+    #[arg(long, value_name = "FORM", help_heading = "Connections")]
+    pub accept_limit: Option<AcceptLimit>,
+
+    /// What a Redis client that comes faster is told in place of ERR max number of clients reached
+    #[arg(long, value_name = "TEXT", help_heading = "Connections")]
+    pub accept_text: Option<String>,
+
+    /// Ends connections on which nothing happens for this time, or none
+    #[arg(long, value_name = "TIME", help_heading = "Connections")]
+    pub idle_timeout: Option<OrNone<Time>>,
+
+    /// Ends connections of this age, or none
+    #[arg(long, value_name = "TIME", help_heading = "Connections")]
+    pub max_age: Option<OrNone<Time>>,
+
+    /// Ends connections whose clients do not take their replies: 32MiB, or
+    /// hard=32MiB,soft=8MiB,for=60s, or none
+    #[arg(long, value_name = "LIMIT", help_heading = "Connections")]
+    pub output_limit: Option<OrNone<OutputLimit>>,
 
     /// Waits without spinning: cheaper, and about 50 us less precise
     #[arg(long, help_heading = "Timing")]
@@ -136,6 +186,17 @@ impl ServeArgs {
             queue: self.queue,
             freeze: (!self.freeze.is_empty()).then_some(self.freeze),
             cut: (!self.cut.is_empty()).then_some(self.cut),
+            max_connections: self.max_connections,
+            max_connections_per_address: self.max_connections_per_address,
+            connection_limit: self.connection_limit,
+            connection_text: self.connection_text,
+            accept_rate: self.accept_rate,
+            cores: self.cores,
+            accept_limit: self.accept_limit,
+            accept_text: self.accept_text,
+            idle_timeout: self.idle_timeout,
+            max_age: self.max_age,
+            output_limit: self.output_limit,
             spin: self.no_spin.then_some(false),
             workers: self.workers,
             seed: self.seed,

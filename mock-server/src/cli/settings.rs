@@ -13,13 +13,16 @@
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::time::Duration;
 
+use kvlab_timing::duration::{self, DurationError, Human};
 use serde::{Deserialize, Serialize};
 
 use super::port::Port;
 use crate::account::Account;
 use crate::config::{RedisVersion, ServerConfig};
 use crate::latency::{Cut, Freeze, LatencyRules, Queue, Rule, Shape};
+use crate::limit::{AcceptLimit, AcceptRate, ConnectionLimit, ConnectionLimits, OutputLimit};
 use crate::server::StartError;
 
 /// Settings of a server as given; what is `None` was not given. Lists that are given replace those
@@ -52,6 +55,36 @@ pub struct Settings {
     /// The moments at which connections are ended.
     #[serde(with = "as_text::list")]
     pub cut: Option<Vec<OrNone<Cut>>>,
+    /// Connections of each protocol.
+    #[serde(with = "as_text::count")]
+    pub max_connections: Option<OrNone<u64>>,
+    /// The same of one client address.
+    #[serde(with = "as_text::count")]
+    pub max_connections_per_address: Option<OrNone<u64>>,
+    /// What becomes of connections beyond these two.
+    #[serde(with = "as_text::one")]
+    pub connection_limit: Option<ConnectionLimit>,
+    /// What a RESP client beyond these two is told.
+    pub connection_text: Option<String>,
+    /// New connections per time and core.
+    #[serde(with = "as_text::one")]
+    pub accept_rate: Option<OrNone<AcceptRate>>,
+    /// Cores that multiply the accept rate.
+    pub cores: Option<u32>,
+    /// What becomes of connections that come faster.
+    #[serde(with = "as_text::one")]
+    pub accept_limit: Option<AcceptLimit>,
+    /// What a RESP client that comes faster is told.
+    pub accept_text: Option<String>,
+    /// How long a connection may be silent.
+    #[serde(with = "as_text::one")]
+    pub idle_timeout: Option<OrNone<Time>>,
+    /// How long a connection may last.
+    #[serde(with = "as_text::one")]
+    pub max_age: Option<OrNone<Time>>,
+    /// Bytes of replies that may wait for a client.
+    #[serde(with = "as_text::one")]
+    pub output_limit: Option<OrNone<OutputLimit>>,
     /// Whether waiting ends in a short spin.
     pub spin: Option<bool>,
     /// Worker threads.
@@ -108,6 +141,19 @@ impl Settings {
             queue: self.queue.or(other.queue),
             freeze: self.freeze.or(other.freeze),
             cut: self.cut.or(other.cut),
+            max_connections: self.max_connections.or(other.max_connections),
+            max_connections_per_address: self
+                .max_connections_per_address
+                .or(other.max_connections_per_address),
+            connection_limit: self.connection_limit.or(other.connection_limit),
+            connection_text: self.connection_text.or(other.connection_text),
+            accept_rate: self.accept_rate.or(other.accept_rate),
+            cores: self.cores.or(other.cores),
+            accept_limit: self.accept_limit.or(other.accept_limit),
+            accept_text: self.accept_text.or(other.accept_text),
+            idle_timeout: self.idle_timeout.or(other.idle_timeout),
+            max_age: self.max_age.or(other.max_age),
+            output_limit: self.output_limit.or(other.output_limit),
             spin: self.spin.or(other.spin),
             workers: self.workers.or(other.workers),
             seed: self.seed.or(other.seed),
@@ -146,6 +192,7 @@ impl Settings {
             freezes: values(&self.freeze),
             cuts: values(&self.cut),
             users: values(&self.user),
+            connections: self.connections(),
             rows_file: self.rows.clone(),
             ..ServerConfig::default()
         };
@@ -162,9 +209,28 @@ impl Settings {
         Ok(config)
     }
 
+    /// The limits on connections these settings give.
+    fn connections(&self) -> ConnectionLimits {
+        let time = |given: &Option<OrNone<Time>>| Some(given.as_ref()?.0?.0);
+        ConnectionLimits {
+            max: self.max_connections.and_then(|given| given.0),
+            max_per_address: self.max_connections_per_address.and_then(|given| given.0),
+            at_cap: self.connection_limit,
+            text: self.connection_text.clone(),
+            rate: self.accept_rate.and_then(|given| given.0),
+            cores: self.cores.unwrap_or(1),
+            at_rate: self.accept_limit.unwrap_or_default(),
+            rate_text: self.accept_text.clone(),
+            idle: time(&self.idle_timeout),
+            max_age: time(&self.max_age),
+            output: self.output_limit.and_then(|given| given.0),
+        }
+    }
+
     /// Every setting of `config`, defaults too, and those of `given` that concern the program alone.
     #[must_use]
     pub fn from_config(config: &ServerConfig, given: &Self) -> Self {
+        let limits = &config.connections;
         Self {
             bind: Some(config.bind),
             redis_port: Some(config.redis_port.into()),
@@ -176,6 +242,17 @@ impl Settings {
             queue: Some(OrNone(config.queue.clone())),
             freeze: settings(&config.freezes),
             cut: settings(&config.cuts),
+            max_connections: limits.max.map(OrNone::some),
+            max_connections_per_address: limits.max_per_address.map(OrNone::some),
+            connection_limit: limits.at_cap,
+            connection_text: limits.text.clone(),
+            accept_rate: limits.rate.map(OrNone::some),
+            cores: limits.rate.map(|_| limits.cores),
+            accept_limit: limits.rate.map(|_| limits.at_rate),
+            accept_text: limits.rate_text.clone(),
+            idle_timeout: limits.idle.map(Time).map(OrNone::some),
+            max_age: limits.max_age.map(Time).map(OrNone::some),
+            output_limit: limits.output.map(OrNone::some),
             spin: Some(config.spin),
             workers: Some(config.workers),
             seed: Some(config.seed),
@@ -200,6 +277,30 @@ fn set<T: Clone>(setting: &mut T, given: &Option<T>) {
 /// A value, or `none` to override those of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OrNone<T>(pub Option<T>);
+
+impl<T> OrNone<T> {
+    fn some(value: T) -> Self {
+        Self(Some(value))
+    }
+}
+
+/// A time as people write it: `300s`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Time(pub Duration);
+
+impl FromStr for Time {
+    type Err = DurationError;
+
+    fn from_str(text: &str) -> Result<Self, DurationError> {
+        duration::parse(text).map(Self)
+    }
+}
+
+impl std::fmt::Display for Time {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        Human(self.0).fmt(f)
+    }
+}
 
 impl<T: FromStr> FromStr for OrNone<T> {
     type Err = T::Err;
@@ -271,6 +372,42 @@ mod as_text {
         }
     }
 
+    /// A whole number, or `none`.
+    pub(super) mod count {
+        use serde::ser::Serializer;
+
+        use super::super::OrNone;
+        use super::*;
+
+        #[derive(Deserialize)]
+        #[serde(untagged, expecting = "expected a whole number or 'none'")]
+        enum Form {
+            Number(u64),
+            Word(String),
+        }
+
+        pub(crate) fn serialize<S: Serializer>(
+            value: &Option<OrNone<u64>>,
+            serializer: S,
+        ) -> Result<S::Ok, S::Error> {
+            match value {
+                Some(OrNone(Some(count))) => serializer.serialize_u64(*count),
+                Some(OrNone(None)) => serializer.serialize_str("none"),
+                None => serializer.serialize_none(),
+            }
+        }
+
+        pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+            deserializer: D,
+        ) -> Result<Option<OrNone<u64>>, D::Error> {
+            match Form::deserialize(deserializer)? {
+                Form::Number(count) => Ok(Some(OrNone(Some(count)))),
+                Form::Word(word) if word == "none" => Ok(Some(OrNone(None))),
+                Form::Word(_) => Err(D::Error::custom("expected a whole number or 'none'")),
+            }
+        }
+    }
+
     pub(super) mod list {
         use serde::ser::Serializer;
 
@@ -311,6 +448,8 @@ mod as_text {
 
 #[cfg(test)]
 mod tests {
+    use kvlab_timing::Stamp;
+
     use super::*;
 
     const FULL: &str = r#"bind = "127.0.0.1"
@@ -323,6 +462,17 @@ shape = ["step(at=5s,factor=3)", "spike(at=5s,for=200ms,every=2s,add=20ms)"]
 queue = "servers=4,service=exponential(mean=1ms),limit=100"
 freeze = ["every=2s,for=150ms,first=1s", "at=3s,for=1s,connection=2"]
 cut = ["every=10s", "at=3s,connection=2,how=reset"]
+max-connections = 100
+max-connections-per-address = 10
+connection-limit = "error"
+connection-text = "ERR full"
+accept-rate = "200/500ms"
+cores = 2
+accept-limit = "backlog"
+accept-text = "ERR too fast"
+idle-timeout = "5m"
+max-age = "12h"
+output-limit = "hard=32MiB,soft=8MiB,for=1m"
 spin = false
 workers = 2
 seed = 7
@@ -348,6 +498,11 @@ rows = "/tmp/rows.csv"
         let first = |place: usize| config.freezes[place].when.first_ns;
         assert_eq!((first(0), first(1)), (1_000_000_000, 3_000_000_000));
         assert!(!config.spin);
+        let limits = &config.connections;
+        assert_eq!((limits.max, limits.max_per_address), (Some(100), Some(10)));
+        assert_eq!(limits.bucket(Stamp::ZERO).map(|b| b.capacity()), Some(400));
+        assert_eq!(limits.at_rate, AcceptLimit::Backlog);
+        assert_eq!(limits.idle, Some(Duration::from_secs(300)));
         assert_eq!((config.workers, config.seed), (2, 7));
         assert_eq!(config.redis.version.to_string(), "7.0.15");
         assert_eq!(config.aerospike.namespaces, ["a", "b"]);
@@ -404,7 +559,8 @@ stats = false
     #[test]
     fn what_is_given_first_beats_what_comes_after() {
         let options = Settings::from_toml(
-            "seed = 1\nlatency = [\"none\"]\nfreeze = \"none\"\ncut = \"none\"\nqueue = \"none\"",
+            "seed = 1\nlatency = [\"none\"]\nfreeze = \"none\"\ncut = \"none\"\nqueue = \"none\"\n\
+             max-connections = \"none\"\naccept-rate = \"none\"\nidle-timeout = \"none\"",
         );
         let merged = options.unwrap().or(Settings::from_toml(FULL).unwrap());
         assert_eq!(merged.seed, Some(1));
@@ -414,6 +570,8 @@ stats = false
         assert!(config.latency.is_none());
         assert_eq!((config.freezes, config.cuts), (Vec::new(), Vec::new()));
         assert_eq!(config.queue, None);
+        let limits = config.connections;
+        assert_eq!((limits.max, limits.rate, limits.idle), (None, None, None));
     }
 
     #[test]
@@ -445,6 +603,16 @@ stats = false
             ),
             ("redis-port = \"on\"\n", ["line 1", "expected a number"]),
             ("redis-version = \"7\"\n", ["line 1", "three numbers"]),
+            (
+                "max-connections = \"all\"\n",
+                ["line 1", "a whole number or 'none'"],
+            ),
+            ("accept-rate = \"200\"\n", ["line 1", "as in 200/500ms"]),
+            (
+                "accept-limit = \"drop\"\n",
+                ["line 1", "delay, error, close"],
+            ),
+            ("output-limit = \"soft=1MB\"\n", ["line 1", "hard=32MiB"]),
         ] {
             let message = Settings::from_toml(text).unwrap_err().to_string();
             for part in parts {

@@ -58,7 +58,14 @@ impl fmt::Display for Statistics<'_> {
             ("requests not answered", counts.unanswered),
             ("requests refused", counts.refused),
             ("connections accepted", counts.accepted),
-            ("connections turned away", counts.turned_away),
+            ("connections held", counts.accepting.held),
+            ("connections from the backlog", counts.accepting.waited),
+            ("connections turned away: told", counts.accepting.told),
+            ("connections turned away: closed", counts.accepting.closed),
+            ("connections turned away: reset", counts.accepting.reset),
+            ("connections ended: idle", counts.idle),
+            ("connections ended: age", counts.aged),
+            ("connections ended: output", counts.output),
             ("connections cut", counts.closed),
             ("connections reset", counts.reset),
             ("bytes read", counts.bytes_in),
@@ -114,6 +121,7 @@ mod tests {
     use super::*;
     use crate::exchange::Class;
     use crate::exchange::Protocol;
+    use crate::limit::AcceptCounts;
     use crate::truth::{Recorder, Times};
 
     #[test]
@@ -140,6 +148,14 @@ mod tests {
         let counts = &mut stats.counts;
         (counts.accepted, counts.bytes_in, counts.bytes_out) = (2, 2_200, 500);
         counts.answered = 100;
+        counts.accepting = AcceptCounts {
+            held: 4,
+            waited: 5,
+            told: 6,
+            closed: 7,
+            reset: 8,
+        };
+        (counts.idle, counts.aged, counts.output) = (9, 10, 11);
         let text = Statistics(&stats).to_string();
         let (table, counters) = text.split_once("\n\n").unwrap();
         let head = "replies mean p50 p90 p99 p99.9 p99.99 max";
@@ -179,7 +195,14 @@ mod tests {
                 words("requests not answered 0"),
                 words("requests refused 0"),
                 words("connections accepted 2"),
-                words("connections turned away 0"),
+                words("connections held 4"),
+                words("connections from the backlog 5"),
+                words("connections turned away: told 6"),
+                words("connections turned away: closed 7"),
+                words("connections turned away: reset 8"),
+                words("connections ended: idle 9"),
+                words("connections ended: age 10"),
+                words("connections ended: output 11"),
                 words("connections cut 0"),
                 words("connections reset 0"),
                 words("bytes read 2200"),

@@ -111,7 +111,7 @@ impl Dialect {
 
     /// Decides an undecided connection by its first byte.
     pub fn decide(&mut self, first: u8, shared: &Shared) {
-        if matches!(self, Self::Undecided) {
+        if self.is_undecided() {
             let aerospike = first == AEROSPIKE_VERSION;
             let listener = if aerospike {
                 Listener::Aerospike
@@ -120,6 +120,12 @@ impl Dialect {
             };
             *self = Self::new(listener, shared);
         }
+    }
+
+    /// Whether the first byte has yet to tell the protocol.
+    #[must_use]
+    pub fn is_undecided(&self) -> bool {
+        matches!(self, Self::Undecided)
     }
 
     /// The protocol, RESP while undecided.
@@ -135,15 +141,6 @@ impl Dialect {
     #[must_use]
     pub fn is_serial(&self) -> bool {
         matches!(self, Self::Aerospike(_))
-    }
-
-    /// What a client that is not welcome is told before it says anything.
-    #[must_use]
-    pub fn rejection(&self) -> Option<Refusal> {
-        match self {
-            Self::Redis(redis) => redis.rejection(),
-            Self::Undecided | Self::Aerospike(_) => None,
-        }
     }
 
     /// The next request at the front of `buf`; `None` if it is not complete.

@@ -34,8 +34,11 @@ pub(super) struct Connection {
     pub(super) id: ConnId,
     pub(super) session: RefCell<Session>,
     pub(super) transport: Transport,
-    /// The earliest moment in the heap that belongs to this connection.
+    /// The earliest moment in the heap at which something of this connection is due.
     scheduled: Cell<Option<Stamp>>,
+    /// The moment in the heap at which its end is looked at. Kept apart, since it is far off and each
+    /// reply would leave another entry behind.
+    end_scheduled: Cell<Option<Stamp>>,
     /// A write found the socket full.
     pub(super) write_blocked: Cell<bool>,
     /// The task does not wait for input, because the session wanted none.
@@ -78,7 +81,6 @@ impl Hub {
     pub(super) fn run_due(&self) {
         let mut now = self.clock.now();
         while let Some(connection) = self.pop_due(now) {
-            connection.scheduled.set(None);
             connection
                 .session
                 .borrow_mut()
@@ -137,24 +139,23 @@ impl Hub {
             connection.input_paused.set(false);
             connection.wake();
         }
-        let next = if connection.write_blocked.get() {
-            session.poll_cut()
-        } else {
-            session.poll_timeout()
-        };
-        if let Some(moment) = next {
-            self.schedule(connection, moment);
+        if !connection.write_blocked.get()
+            && let Some(moment) = session.poll_due()
+        {
+            self.schedule(connection.id, &connection.scheduled, moment);
+        }
+        if let Some(moment) = session.poll_end() {
+            self.schedule(connection.id, &connection.end_scheduled, moment);
         }
     }
 
-    fn schedule(&self, connection: &Connection, moment: Stamp) {
-        let known = connection.scheduled.get();
-        if known.is_some_and(|known| known <= moment) {
+    fn schedule(&self, id: ConnId, scheduled: &Cell<Option<Stamp>>, moment: Stamp) {
+        if scheduled.get().is_some_and(|known| known <= moment) {
             return;
         }
-        connection.scheduled.set(Some(moment));
+        scheduled.set(Some(moment));
         let earliest = self.next_due().is_none_or(|first| moment < first);
-        self.due.borrow_mut().push(Reverse((moment, connection.id)));
+        self.due.borrow_mut().push(Reverse((moment, id)));
         if earliest && let Some(pacer) = &*self.pacer.borrow() {
             pacer.wake_by_ref();
         }
@@ -172,10 +173,17 @@ impl Hub {
                 due.pop();
                 (moment, id)
             };
-            if let Some(connection) = self.connections.borrow().get(&id)
-                && connection.scheduled.get() == Some(moment)
-            {
-                return Some(Rc::clone(connection));
+            if let Some(connection) = self.connections.borrow().get(&id) {
+                let mut is_known = false;
+                for scheduled in [&connection.scheduled, &connection.end_scheduled] {
+                    if scheduled.get() == Some(moment) {
+                        scheduled.set(None);
+                        is_known = true;
+                    }
+                }
+                if is_known {
+                    return Some(Rc::clone(connection));
+                }
             }
         }
     }
@@ -188,6 +196,7 @@ impl Connection {
             session: RefCell::new(session),
             transport,
             scheduled: Cell::new(None),
+            end_scheduled: Cell::new(None),
             write_blocked: Cell::new(false),
             input_paused: Cell::new(false),
             gone: Cell::new(false),

@@ -12,5 +12,5 @@ mod hub;
 mod transport;
 mod worker_thread;
 
-pub(crate) use acceptor::Acceptors;
+pub(crate) use acceptor::{Acceptors, BACKLOG};
 pub(crate) use worker_thread::{Errand, Order, WorkerThread};

@@ -20,6 +20,7 @@ use super::transport::Transport;
 use crate::clients::ClientInfo;
 use crate::dialect::{Dialect, Listener};
 use crate::event::{Mail, Recipient};
+use crate::limit::Admission;
 use crate::session::Session;
 use crate::truth::{RunId, Truth};
 use crate::worker::Worker;
@@ -32,6 +33,7 @@ pub(crate) enum Order {
         socket: std::net::TcpStream,
         listener: Listener,
         client: Arc<ClientInfo>,
+        admission: Admission,
     },
     /// Send a copy of what was recorded so far.
     Snapshot(Sender<Truth>),
@@ -174,7 +176,8 @@ async fn take_orders(hub: &Rc<Hub>, notify: &Notify, inbox: &Receiver<Order>) {
                     socket,
                     listener,
                     client,
-                } => accept(hub, socket, listener, client),
+                    admission,
+                } => accept(hub, socket, listener, client, admission),
                 Order::Snapshot(reply) => {
                     let _ = reply.send(hub.worker.borrow().truth(hub.clock.now()));
                 }
@@ -208,26 +211,34 @@ fn deliver_mail(hub: &Hub) {
     }
 }
 
-fn accept(hub: &Rc<Hub>, socket: std::net::TcpStream, listener: Listener, client: Arc<ClientInfo>) {
+fn accept(
+    hub: &Rc<Hub>,
+    socket: std::net::TcpStream,
+    listener: Listener,
+    client: Arc<ClientInfo>,
+    admission: Admission,
+) {
     let id = client.id;
     let transport = match Transport::new(socket) {
         Ok(transport) => transport,
         Err(error) => {
             tracing::warn!(%error, peer = %client.peer, "a connection could not be registered");
-            hub.worker.borrow().shared.clients.remove(id);
+            let shared = &hub.worker.borrow().shared;
+            shared.clients.remove(id);
+            shared.gatekeeper.leave(admission.side, client.peer.ip());
             return;
         }
     };
     let session = {
         let mut worker = hub.worker.borrow_mut();
         let dialect = Dialect::new(listener, &worker.shared);
-        Session::new(client, dialect, &mut worker)
+        Session::new(client, dialect, admission, &mut worker)
     };
     let connection = Rc::new(Connection::new(id, session, transport));
     hub.connections
         .borrow_mut()
         .insert(id, Rc::clone(&connection));
-    // A client that is not welcome is told so before it says anything.
+    // Schedules what is to happen by itself: the moment before which it is not read, its end.
     hub.flush(&connection);
     tokio::task::spawn_local(serve(Rc::clone(hub), connection));
 }

@@ -7,6 +7,7 @@ use kvlab_timing::Stamp;
 
 use crate::exchange::{Class, Protocol};
 use crate::latency::Freeze;
+use crate::limit::AcceptCounts;
 use crate::stamp::FaultKind;
 
 /// The longest delay a histogram represents: one hour; longer ones are counted as one hour.
@@ -136,8 +137,14 @@ pub struct Counts {
     pub late: u64,
     /// Connections accepted.
     pub accepted: u64,
-    /// Connections turned away, with an error for their only reply.
-    pub turned_away: u64,
+    /// What was done with connections when they came.
+    pub accepting: AcceptCounts,
+    /// Connections that ended because they were silent for too long.
+    pub idle: u64,
+    /// Connections that ended because of their age.
+    pub aged: u64,
+    /// Connections that ended because their client did not take their replies.
+    pub output: u64,
     /// Connections that a cut ended in an orderly way.
     pub closed: u64,
     /// Connections that a cut reset.
@@ -155,7 +162,10 @@ impl Counts {
         self.refused += other.refused;
         self.late += other.late;
         self.accepted += other.accepted;
-        self.turned_away += other.turned_away;
+        self.accepting.merge(&other.accepting);
+        self.idle += other.idle;
+        self.aged += other.aged;
+        self.output += other.output;
         self.closed += other.closed;
         self.reset += other.reset;
         self.bytes_in += other.bytes_in;

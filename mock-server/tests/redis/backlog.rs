@@ -7,6 +7,8 @@ use std::thread;
 use std::time::Duration;
 
 use kvlab_mock_server::dialect::{Dialect, Listener};
+use kvlab_mock_server::exchange::Protocol;
+use kvlab_mock_server::limit::Admission;
 use kvlab_mock_server::session::{BACKLOG_LIMIT, REQUEST_LIMIT, Session};
 use kvlab_mock_server::virtual_shell::VirtualServer;
 use kvlab_mock_server::worker::Worker;
@@ -25,7 +27,8 @@ fn requests_wait_while_too_much_is_unread_and_all_are_answered_in_the_end() {
     let address = "127.0.0.1:40000".parse().unwrap();
     let client = shared.clients.accept(Stamp::ZERO, 0, address, address);
     let dialect = Dialect::new(Listener::Redis, &shared);
-    let mut session = Session::new(client, dialect, &mut worker);
+    let admission = Admission::at_once(Protocol::Redis);
+    let mut session = Session::new(client, dialect, admission, &mut worker);
     let now = Stamp::from_nanos(1);
 
     let mut set = format!("*3\r\n$3\r\nSET\r\n$1\r\nk\r\n${VALUE}\r\n").into_bytes();

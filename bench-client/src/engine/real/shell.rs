@@ -37,7 +37,7 @@ use super::turns::Turns;
 use crate::driver::Driver;
 use crate::engine::Control;
 use crate::engine::worker::{Action, ConnId, Worker};
-use crate::record::Tally;
+use crate::record::{SocketEnd, Tally};
 
 /// The shell of one worker.
 pub(super) struct Shell<D: Driver> {
@@ -248,7 +248,7 @@ impl<D: Driver + 'static> Shell<D> {
                 Ok(n) => worker.written(conn, n, t1),
                 Err(error) => {
                     *link = take_down(link);
-                    worker.handle_closed(t1, conn, &error.to_string());
+                    worker.handle_closed(t1, conn, SocketEnd::of(&error), &error.to_string());
                     return;
                 }
             }
@@ -271,7 +271,8 @@ impl<D: Driver + 'static> Shell<D> {
         let task = spawn_local(async move {
             if let Err(error) = shell.serve(conn, address).await {
                 shell.close(conn);
-                shell.with(|worker, now| worker.handle_closed(now, conn, &error.to_string()));
+                let (end, text) = (SocketEnd::of(&error), error.to_string());
+                shell.with(|worker, now| worker.handle_closed(now, conn, end, &text));
             }
         });
         links[place] = Link {

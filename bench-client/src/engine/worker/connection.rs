@@ -7,7 +7,7 @@ use bytes::BytesMut;
 use kvlab_timing::Stamp;
 
 use crate::driver::{GroupId, Plan, Role};
-use crate::record::{ClientRow, OpClass, Outcome, RowKind};
+use crate::record::{ClientRow, ConnectRow, ErrorKind, OpClass, Outcome, RowKind};
 
 /// A connection of a worker. A reconnect keeps the place and counts the epoch up, so what a shell
 /// says late about an old socket is told apart.
@@ -48,6 +48,12 @@ pub(super) struct Conn<S> {
     pub(super) partial: BytesMut,
     /// Failures since the last reply to a load request.
     pub(super) failures: u32,
+    /// What is known of the running attempt to connect, or of the connection it became.
+    pub(super) log: Option<Box<ConnectRow>>,
+    /// The error that was the first reply.
+    pub(super) first_error: Option<ErrorKind>,
+    /// Whether the conversation had a request.
+    pub(super) talked: bool,
     /// Whether a flush is queued.
     pub(super) flush_queued: bool,
     /// Whether the connection stands in its group's queue of free connections.
@@ -63,6 +69,8 @@ pub(super) enum State {
     Down { until: Option<Stamp> },
     /// Asked the shell to connect at that moment.
     Connecting { since: Stamp },
+    /// Connected, in its TLS handshake; connecting began at that moment.
+    Securing { since: Stamp },
     /// Connected, in its conversation; connecting began at that moment.
     Talking { since: Stamp },
     /// Through its conversation. A tend connection talks again at `tend`.
@@ -110,6 +118,9 @@ impl<S> Conn<S> {
             awaited: 0,
             partial: BytesMut::new(),
             failures: 0,
+            log: None,
+            first_error: None,
+            talked: false,
             flush_queued: false,
             in_free: false,
             free_since: Stamp::ZERO,
@@ -175,7 +186,7 @@ impl<S> Conn<S> {
     pub(super) fn deadline(&self, timeout_ns: u64, connect_ns: u64) -> Option<Stamp> {
         let state = match self.state {
             State::Down { until } => until,
-            State::Connecting { since } | State::Talking { since } => {
+            State::Connecting { since } | State::Securing { since } | State::Talking { since } => {
                 Some(since.add_nanos(connect_ns))
             }
             State::Ready { tend } => tend,
@@ -202,6 +213,8 @@ impl<S> Conn<S> {
         self.answered = 0;
         self.awaited = 0;
         self.partial.clear();
+        self.first_error = None;
+        self.talked = false;
         self.flush_queued = false;
     }
 
@@ -215,8 +228,12 @@ impl<S> Conn<S> {
             class: flight.plan.class,
             intended: flight.intended,
             sent: flight.sent,
-            received: end.arrival.map(|arrival| arrival.received),
-            kernel: end.arrival.and_then(|arrival| arrival.kernel),
+            received: end.reply.map(|(arrival, _)| arrival.received),
+            kernel: end.reply.and_then(|(arrival, _)| arrival.kernel),
+            bytes_out: u32::try_from(flight.len).unwrap_or(u32::MAX),
+            bytes_in: end
+                .reply
+                .map_or(0, |(_, len)| u32::try_from(len).unwrap_or(u32::MAX)),
             outcome: end.outcome,
             attempt: flight.attempt,
             retried: end.retried,
@@ -248,7 +265,8 @@ impl From<Stamp> for Arrival {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct End {
     pub(super) outcome: Outcome,
-    pub(super) arrival: Option<Arrival>,
+    /// The read that completed the reply, and the length of the reply.
+    pub(super) reply: Option<(Arrival, usize)>,
     pub(super) retried: bool,
 }
 

@@ -7,7 +7,7 @@ use super::{Driver, RowKind, Stage, Timeline, Worker};
 use crate::driver::Role;
 use crate::engine::RunError;
 use crate::engine::recorder::Part;
-use crate::record::Phase;
+use crate::record::{Cause, Phase};
 use crate::schedule::Due;
 
 impl<D: Driver> Worker<D> {
@@ -86,6 +86,7 @@ impl<D: Driver> Worker<D> {
         self.stage = Stage::Finished;
         for place in 0..self.conns.len() {
             self.drop_link(now, place, true, true);
+            self.end_log(now, place, Cause::End, None);
         }
         if ran {
             self.cut(now);

@@ -9,12 +9,38 @@ use super::{Action, ConnId, Driver, Group, Stage, Worker, nanos};
 use crate::driver::{GroupId, Refusal, Role, Step, Topology};
 use crate::engine::RunError;
 use crate::random;
-use crate::record::{ConnectionLoss, RowKind};
+use crate::record::{
+    Cause, ConnectKind, ConnectRow, ConnectionLoss, ErrorKind, RowKind, SocketEnd,
+};
 
 impl<D: Driver> Worker<D> {
     /// The socket is connected, from this local address, which had connected `ordinal` times
-    /// before.
+    /// before, and nothing more is needed to talk.
     pub fn handle_connected(&mut self, now: Stamp, conn: ConnId, local: SocketAddr, ordinal: u32) {
+        self.connected(now, conn, local, ordinal);
+        self.open_session(now, conn);
+    }
+
+    /// The same where a TLS handshake follows; [`Self::handle_secured`] says when it is over.
+    pub fn handle_reached(&mut self, now: Stamp, conn: ConnId, local: SocketAddr, ordinal: u32) {
+        self.connected(now, conn, local, ordinal);
+    }
+
+    /// The TLS handshake of a connection that [`Self::handle_reached`] told of is over.
+    pub fn handle_secured(&mut self, now: Stamp, conn: ConnId) {
+        let Some(place) = self.place(conn) else {
+            return;
+        };
+        if let Some(log) = &mut self.conns[place].log {
+            log.secured = Some(now);
+            if let Some(ns) = log.tls_ns() {
+                self.recorder.tally.connects.tls.record(ns);
+            }
+        }
+        self.open_session(now, conn);
+    }
+
+    fn connected(&mut self, now: Stamp, conn: ConnId, local: SocketAddr, ordinal: u32) {
         let Some(place) = self.place(conn) else {
             return;
         };
@@ -23,22 +49,70 @@ impl<D: Driver> Worker<D> {
         let State::Connecting { since } = conn.state else {
             return;
         };
-        conn.state = State::Talking { since };
+        conn.state = State::Securing { since };
         conn.local = local;
         conn.ordinal = ordinal;
+        if let Some(log) = &mut conn.log {
+            (log.local, log.ordinal, log.connected) = (Some(local), ordinal, Some(now));
+            if let Some(ns) = log.tcp_ns() {
+                self.recorder.tally.connects.tcp.record(ns);
+            }
+        }
+    }
+
+    /// Begins the conversation.
+    fn open_session(&mut self, now: Stamp, conn: ConnId) {
+        let Some(place) = self.place(conn) else {
+            return;
+        };
+        self.advance(now);
+        let conn = &mut self.conns[place];
+        let State::Securing { since } = conn.state else {
+            return;
+        };
+        conn.state = State::Talking { since };
         conn.session = Some(self.driver.open(conn.group, conn.role));
         self.converse(now, place);
         self.dispatch(now);
     }
 
-    /// The socket could not be connected, or the other side ended it.
-    pub fn handle_closed(&mut self, now: Stamp, conn: ConnId, error: &str) {
+    /// The socket could not be connected, or the other side ended it; `text` says it in words.
+    pub fn handle_closed(&mut self, now: Stamp, conn: ConnId, end: SocketEnd, text: &str) {
         let Some(place) = self.place(conn) else {
             return;
         };
         self.advance(now);
-        self.lose(now, place, error, false);
+        let conn = &self.conns[place];
+        let cause = match conn.first_error {
+            // It said why, and nothing else.
+            Some(kind)
+                if conn.answered == 1 && matches!(end, SocketEnd::Closed | SocketEnd::Reset) =>
+            {
+                Cause::ErrorLine(kind)
+            }
+            _ => Cause::of(end, conn.answered > 0),
+        };
+        self.lose(now, place, Failure::of(cause, text), false);
         self.dispatch(now);
+    }
+
+    /// The first reply on a connection: the answer to `sent`, or a line that nobody asked for.
+    pub(super) fn first_reply(
+        &mut self,
+        now: Stamp,
+        place: usize,
+        sent: Option<Stamp>,
+        error: Option<ErrorKind>,
+    ) {
+        let conn = &mut self.conns[place];
+        conn.first_error = error;
+        if let Some(log) = &mut conn.log
+            && log.first_reply.is_none()
+        {
+            log.first_sent = sent;
+            log.first_reply = Some(now);
+            self.recorder.first_reply(log);
+        }
     }
 
     /// Makes and ends connections as the driver wants them.
@@ -86,7 +160,7 @@ impl<D: Driver> Worker<D> {
                 place
             }
         };
-        self.connect(now, place);
+        self.connect(now, place, now);
         place
     }
 
@@ -94,6 +168,7 @@ impl<D: Driver> Worker<D> {
         for place in 0..self.conns.len() {
             if self.conns[place].group == group && !self.vacant.contains(&place) {
                 self.drop_link(now, place, true, false);
+                self.end_log(now, place, Cause::NodeGone, None);
                 self.conns[place].state = State::Down { until: None };
                 self.vacant.push(place);
             }
@@ -103,8 +178,31 @@ impl<D: Driver> Worker<D> {
         }
     }
 
-    fn connect(&mut self, now: Stamp, place: usize) {
+    /// Begins an attempt that was wanted at that moment.
+    fn connect(&mut self, now: Stamp, place: usize, wanted: Stamp) {
+        let thread = self.share.thread;
         let conn = &mut self.conns[place];
+        conn.log = Some(Box::new(ConnectRow {
+            kind: match conn.role {
+                Role::Load => ConnectKind::Load,
+                Role::Tend => ConnectKind::Tend,
+            },
+            thread,
+            place: conn.id.place,
+            address: conn.address,
+            local: None,
+            ordinal: 0,
+            attempt: conn.failures,
+            wanted,
+            begun: now,
+            connected: None,
+            secured: None,
+            logged_in: None,
+            first_sent: None,
+            first_reply: None,
+            ended: None,
+            cause: None,
+        }));
         conn.state = State::Connecting { since: now };
         self.actions.push_back(Action::Connect {
             conn: conn.id,
@@ -145,6 +243,7 @@ impl<D: Driver> Worker<D> {
                     Role::Tend => RowKind::Tend,
                 };
                 conn.awaited = requests;
+                conn.talked = true;
                 // The driver does not tell the requests apart: the last one stands for all bytes.
                 let len = conn.out.len() - before;
                 for left in (0..requests).rev() {
@@ -158,13 +257,9 @@ impl<D: Driver> Worker<D> {
 
     fn conversation_done(&mut self, now: Stamp, place: usize) {
         let conn = &mut self.conns[place];
-        if let State::Talking { since } = conn.state {
-            self.recorder.tally.connects.established += 1;
-            self.recorder
-                .tally
-                .connects
-                .setup
-                .record(now.saturating_since(since));
+        if let (State::Talking { .. }, Some(log)) = (conn.state, &mut conn.log) {
+            log.logged_in = Some(now);
+            self.recorder.tally.connects.set_up(log, conn.talked);
         }
         match conn.role {
             Role::Load => {
@@ -203,12 +298,18 @@ impl<D: Driver> Worker<D> {
             self.finish(now);
             return;
         }
-        self.lose(now, place, &refusal.text, true);
+        let kind = ErrorKind::first_word(refusal.text.as_bytes());
+        let failure = Failure {
+            cause: Cause::ErrorLine(kind),
+            text: &refusal.text,
+            words: Some(&refusal.text),
+        };
+        self.lose(now, place, failure, true);
     }
 
     /// Ends a connection that failed, and plans the next attempt. `close` says that the shell
     /// still has its socket.
-    pub(super) fn lose(&mut self, now: Stamp, place: usize, error: &str, close: bool) {
+    pub(super) fn lose(&mut self, now: Stamp, place: usize, failure: Failure<'_>, close: bool) {
         let conn = &self.conns[place];
         let (role, group, address) = (conn.role, conn.group, conn.address);
         if matches!(conn.state, State::Ready { .. }) {
@@ -217,7 +318,8 @@ impl<D: Driver> Worker<D> {
             self.recorder.tally.connects.failed += 1;
         }
         self.drop_link(now, place, close, false);
-        self.last_error = Some((address, error.to_owned()));
+        self.end_log(now, place, failure.cause, failure.words);
+        self.last_error = Some((address, failure.text.to_owned()));
         let conn = &mut self.conns[place];
         conn.failures = conn.failures.saturating_add(1);
         let until = (conn.failures <= self.config.backoff.attempts || role == Role::Tend)
@@ -231,7 +333,16 @@ impl<D: Driver> Worker<D> {
             self.apply_topology(now);
         }
         self.check_setup(now);
-        self.check_loss(now, address, error);
+        self.check_loss(now, address, failure.text);
+    }
+
+    /// Files what is known of a connection that ended.
+    pub(super) fn end_log(&mut self, now: Stamp, place: usize, cause: Cause, words: Option<&str>) {
+        if let Some(mut log) = self.conns[place].log.take() {
+            log.ended = Some(now);
+            log.cause = Some(cause);
+            self.recorder.disconnected(*log, words);
+        }
     }
 
     /// Forgets the socket: its requests end, its id becomes void.
@@ -279,7 +390,7 @@ impl<D: Driver> Worker<D> {
                 State::Down { .. } if self.closing => {
                     self.conns[place].state = State::Down { until: None };
                 }
-                State::Down { .. } => self.connect(now, place),
+                State::Down { .. } => self.connect(now, place, deadline),
                 State::Ready { tend: Some(tend) } if tend <= now => {
                     self.conns[place].state = State::Ready { tend: None };
                     self.converse(now, place);
@@ -287,8 +398,11 @@ impl<D: Driver> Worker<D> {
                         self.watch(next);
                     }
                 }
-                State::Connecting { .. } | State::Talking { .. } | State::Ready { .. } => {
-                    self.lose(now, place, "timed out", true);
+                State::Connecting { .. }
+                | State::Securing { .. }
+                | State::Talking { .. }
+                | State::Ready { .. } => {
+                    self.lose(now, place, Failure::of(Cause::TimedOut, "timed out"), true);
                 }
             }
         }
@@ -297,6 +411,27 @@ impl<D: Driver> Worker<D> {
             if self.waiting > 0 {
                 self.watch(now.add_nanos(timeout_ns));
             }
+        }
+    }
+}
+
+/// How a connection failed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Failure<'a> {
+    pub(super) cause: Cause,
+    /// For people.
+    pub(super) text: &'a str,
+    /// The server's own words, where it said some.
+    pub(super) words: Option<&'a str>,
+}
+
+impl<'a> Failure<'a> {
+    /// One without words of the server.
+    pub(super) fn of(cause: Cause, text: &'a str) -> Self {
+        Self {
+            cause,
+            text,
+            words: None,
         }
     }
 }

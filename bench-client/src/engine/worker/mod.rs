@@ -35,7 +35,7 @@ use super::RunError;
 use super::recorder::{Part, Recorder};
 use crate::driver::{Driver, Plan};
 use crate::keyspace::{KeySpace, Share};
-use crate::record::{ClientRow, ConnectionLoss, Outcomes, RowKind, Tally};
+use crate::record::{ClientRow, ConnectRow, ConnectionLoss, Outcomes, RowKind, Tally};
 use crate::schedule::Schedule;
 use crate::settings::{Backoff, Load, PipelineMode, Settings};
 use crate::values::ValueBlock;
@@ -190,6 +190,7 @@ pub(crate) struct Remains {
     pub(crate) failure: Option<RunError>,
     pub(crate) loss: Option<ConnectionLoss>,
     pub(crate) rows: Vec<ClientRow>,
+    pub(crate) connects: Vec<ConnectRow>,
 }
 
 impl<D: Driver> Worker<D> {
@@ -361,6 +362,7 @@ impl<D: Driver> Worker<D> {
             failure: self.failure,
             loss: self.loss,
             rows: self.recorder.rows.unwrap_or_default(),
+            connects: self.recorder.connects,
         }
     }
 

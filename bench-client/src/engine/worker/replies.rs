@@ -4,10 +4,11 @@ use bytes::{Buf, BytesMut};
 use kvlab_timing::Stamp;
 
 use super::connection::{End, Flight};
+use super::links::Failure;
 use super::{Arrival, ConnId, Driver, Pending, Worker};
 use crate::driver::{Answer, ProtocolError};
-use crate::engine::recorder::Times;
-use crate::record::Outcome;
+use crate::engine::recorder::Answered;
+use crate::record::{Cause, Outcome};
 
 impl<D: Driver> Worker<D> {
     /// Bytes arrived; the present moment is the one just after the read.
@@ -34,8 +35,8 @@ impl<D: Driver> Worker<D> {
                 }
             })
         };
-        if let Err(error) = taken {
-            self.lose(now, place, &error.to_string(), true);
+        if let Err(broken) = taken {
+            self.lose(now, place, broken.failure(), true);
         }
         self.dispatch(now);
     }
@@ -47,7 +48,7 @@ impl<D: Driver> Worker<D> {
         arrival: Arrival,
         place: usize,
         bytes: &[u8],
-    ) -> Result<usize, ProtocolError> {
+    ) -> Result<usize, Broken> {
         let now = arrival.received;
         let mut used = 0;
         while used < bytes.len() {
@@ -57,7 +58,11 @@ impl<D: Driver> Worker<D> {
                 return Ok(bytes.len());
             };
             let rest = &bytes[used..];
-            let Some(frame) = self.driver.frame(session, rest)? else {
+            let Some(frame) = self
+                .driver
+                .frame(session, rest)
+                .map_err(Broken::malformed)?
+            else {
                 break;
             };
             let whole = rest.get(..frame.len).unwrap_or(rest);
@@ -73,19 +78,46 @@ impl<D: Driver> Worker<D> {
             };
             let sequence = conn.answered;
             let Some(flight) = conn.take_front() else {
-                // For example the line with which a full server turns a connection away.
-                return Err(ProtocolError(format!("unasked: {}", line_of(whole))));
+                return Err(self.unasked(now, place, outcome, whole));
             };
+            if sequence == 0 {
+                let error = match outcome {
+                    Outcome::Error(kind) => Some(kind),
+                    _ => None,
+                };
+                self.first_reply(now, place, Some(flight.sent), error);
+            }
             if flight.is_load() {
-                conn.failures = 0;
-                self.end_flight(now, place, flight, sequence, (outcome, Some(arrival)));
+                self.conns[place].failures = 0;
+                let reply = Some((arrival, frame.len));
+                self.end_flight(now, place, flight, sequence, (outcome, reply));
                 self.offer(now, place);
             } else {
-                self.note_control(place, &flight, sequence, (outcome, Some(arrival)));
+                let reply = Some((arrival, frame.len));
+                self.note_control(place, &flight, sequence, (outcome, reply));
                 self.converse_on(now, place, whole);
             }
         }
         Ok(used)
+    }
+
+    /// A reply that answers nothing, for example the line with which a full server turns a
+    /// connection away.
+    fn unasked(&mut self, now: Stamp, place: usize, outcome: Outcome, frame: &[u8]) -> Broken {
+        let line = line_of(frame);
+        self.recorder.tally.connects.unsolicited_bytes += frame.len() as u64;
+        let cause = match outcome {
+            Outcome::Error(kind) => {
+                self.first_reply(now, place, None, Some(kind));
+                Cause::ErrorLine(kind)
+            }
+            _ => Cause::Unsolicited,
+        };
+        Broken {
+            cause,
+            text: format!("unasked: {line}"),
+            words: matches!(cause, Cause::ErrorLine(_)).then(|| words_of(&line)),
+        }
     }
 
     /// Ends an attempt of a load request: for good, or to be tried again.
@@ -96,7 +128,7 @@ impl<D: Driver> Worker<D> {
         place: usize,
         flight: Flight,
         sequence: u64,
-        (outcome, arrival): (Outcome, Option<Arrival>),
+        (outcome, reply): (Outcome, Option<(Arrival, usize)>),
     ) {
         let class = flight.plan.class;
         let retried = !matches!(outcome, Outcome::Hit | Outcome::Miss)
@@ -105,7 +137,7 @@ impl<D: Driver> Worker<D> {
         if let Some(rows) = &mut self.recorder.rows {
             let end = End {
                 outcome,
-                arrival,
+                reply,
                 retried,
             };
             rows.push(self.conns[place].row(&flight, sequence, end));
@@ -124,13 +156,15 @@ impl<D: Driver> Worker<D> {
             return;
         }
         self.in_play -= 1;
-        let times = arrival.map(|Arrival { received, kernel }| Times {
+        let answered = reply.map(|(Arrival { received, kernel }, len)| Answered {
             intended: flight.intended,
             sent: flight.sent,
             received,
             kernel,
+            bytes_out: flight.len as u64,
+            bytes_in: len as u64,
         });
-        self.recorder.ended(flight.kind, class, outcome, times);
+        self.recorder.ended(flight.kind, class, outcome, answered);
     }
 
     /// Notes the end of a request of a conversation.
@@ -139,13 +173,13 @@ impl<D: Driver> Worker<D> {
         place: usize,
         flight: &Flight,
         sequence: u64,
-        (outcome, arrival): (Outcome, Option<Arrival>),
+        (outcome, reply): (Outcome, Option<(Arrival, usize)>),
     ) {
-        self.recorder.tally.control += u64::from(arrival.is_some());
+        self.recorder.tally.control += u64::from(reply.is_some());
         if let Some(rows) = &mut self.recorder.rows {
             let end = End {
                 outcome,
-                arrival,
+                reply,
                 retried: false,
             };
             rows.push(self.conns[place].row(flight, sequence, end));
@@ -193,6 +227,36 @@ impl<D: Driver> Worker<D> {
             }
         }
     }
+}
+
+/// Why what arrived on a connection is its end.
+struct Broken {
+    cause: Cause,
+    text: String,
+    words: Option<String>,
+}
+
+impl Broken {
+    fn malformed(error: ProtocolError) -> Self {
+        Self {
+            cause: Cause::Malformed,
+            text: error.to_string(),
+            words: None,
+        }
+    }
+
+    fn failure(&self) -> Failure<'_> {
+        Failure {
+            cause: self.cause,
+            text: &self.text,
+            words: self.words.as_deref(),
+        }
+    }
+}
+
+/// The words of an error line, without the mark that makes it one.
+fn words_of(line: &str) -> String {
+    line.strip_prefix('-').unwrap_or(line).to_owned()
 }
 
 /// An emptied buffer gives the room of what was taken back.

@@ -13,7 +13,7 @@ use super::*;
 use crate::driver::{
     Answer, Frame, GroupId, Operation, ProtocolError, Refusal, Role, Route, Step, Topology,
 };
-use crate::record::{ErrorKind, OpClass, Outcome};
+use crate::record::{ErrorKind, OpClass, Outcome, SocketEnd};
 use crate::settings::{Arrivals, KeyPattern, KeySettings, RedisTarget, Stop, Target};
 
 struct Cluster {
@@ -224,7 +224,8 @@ impl Bench {
         for place in dead {
             self.addresses.insert(place, 0);
             let id = self.worker.conns[usize_of(place)].id;
-            self.worker.handle_closed(now, id, "killed");
+            self.worker
+                .handle_closed(now, id, SocketEnd::Reset, "killed");
         }
     }
 

@@ -72,8 +72,6 @@ pub struct Counters {
     lanes: Vec<Lane>,
     /// Error replies by code word.
     errors: Mutex<BTreeMap<Vec<u8>, u64>>,
-    /// Connections that were refused because there were too many.
-    pub refused: AtomicU64,
     pace: Mutex<Pace>,
 }
 
@@ -105,7 +103,6 @@ impl Counters {
         Self {
             lanes: (0..workers.max(1)).map(lane).collect(),
             errors: Mutex::default(),
-            refused: AtomicU64::new(0),
             pace: Mutex::default(),
         }
     }
@@ -212,7 +209,6 @@ impl Counters {
                 counter.reset();
             }
         }
-        self.refused.store(0, Ordering::Relaxed);
         self.errors
             .lock()
             .unwrap_or_else(PoisonError::into_inner)

@@ -37,7 +37,6 @@ pub mod view;
 pub mod watch;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::BytesMut;
 use kvlab_protocol::resp::{
@@ -82,8 +81,6 @@ pub struct State {
     pub counters: Counters,
     /// Expiry in the background.
     pub expiry: Expiry,
-    /// How many RESP connections there are.
-    connections: AtomicU64,
 }
 
 impl State {
@@ -99,7 +96,6 @@ impl State {
             users: Users::new(config),
             counters: Counters::new(config.workers),
             expiry: Expiry::default(),
-            connections: AtomicU64::new(0),
         }
     }
 
@@ -161,8 +157,6 @@ pub struct Connection {
     double_style: DoubleStyle,
     named: Named,
     peer: Peer,
-    /// There were too many clients when this one came.
-    is_refused: bool,
 }
 
 impl Connection {
@@ -170,13 +164,7 @@ impl Connection {
     #[must_use]
     pub fn new(shared: &Shared) -> Self {
         let state = &shared.redis;
-        let others = state.connections.fetch_add(1, Ordering::Relaxed);
-        let is_refused = others >= state.settings.live().clients_max();
-        if is_refused {
-            state.counters.refused.fetch_add(1, Ordering::Relaxed);
-        }
         Self {
-            is_refused,
             decoder: RequestDecoder::new(),
             recaller: RequestDecoder::new(),
             recalled: false,
@@ -198,21 +186,11 @@ impl Connection {
         connection
     }
 
-    /// What a client that is not welcome is told before it says anything.
-    #[must_use]
-    pub fn rejection(&self) -> Option<Refusal> {
-        self.is_refused
-            .then(|| Refusal::Reply("ERR max number of clients reached".to_owned()))
-    }
-
     /// The next command at the front of `buf`.
     ///
     /// # Errors
     /// When the input breaks the protocol.
     pub fn decode(&mut self, buf: &[u8]) -> Result<Option<Frame>, Refusal> {
-        if self.is_refused {
-            return self.rejection().map_or(Ok(None), Err);
-        }
         self.limits.max_bulk = self.live.max_bulk();
         self.limits.unauthenticated = self.peer.has_to_log_in();
         match self.decoder.decode(buf, &self.limits) {
@@ -353,7 +331,6 @@ impl Connection {
     /// The connection is gone.
     pub fn close(&mut self, shared: &Shared, _client: &ClientInfo) {
         self.peer.discard(&shared.redis);
-        shared.redis.connections.fetch_sub(1, Ordering::Relaxed);
     }
 
     fn write_fault(&self, fault: &Fault, out: &mut BytesMut) {

@@ -11,6 +11,7 @@ use kvlab_protocol::aerospike::result_code::ResultCode;
 
 use super::{InfoError, Scene, index};
 use crate::dialect::aerospike::{Namespace, Set};
+use crate::exchange::Protocol;
 use crate::shared::Shared;
 
 const NAMESPACE: &str = include_str!("texts/namespace.txt");
@@ -158,7 +159,7 @@ fn put_set(scene: &Scene<'_>, namespace: &Namespace, set: &Set, out: &mut BytesM
 /// `statistics`.
 pub(super) fn server(scene: &Scene<'_>, out: &mut BytesMut) {
     let shared = scene.context.shared;
-    let (open, opened) = (shared.clients.len() as u64, shared.clients.accepted());
+    let connections = shared.gatekeeper.statistics(Protocol::Aerospike);
     let fill = |name: &str| match name {
         "cluster_key" => cluster_key(shared),
         "node" => shared.config.aerospike.node_name.clone(),
@@ -172,9 +173,9 @@ pub(super) fn server(scene: &Scene<'_>, out: &mut BytesMut) {
             let objects: usize = namespaces.map(|namespace| namespace.records().len()).sum();
             objects.to_string()
         }
-        "client_connections" => open.to_string(),
-        "client_connections_opened" => opened.to_string(),
-        "client_connections_closed" => opened.saturating_sub(open).to_string(),
+        "client_connections" => shared.gatekeeper.connected(Protocol::Aerospike).to_string(),
+        "client_connections_opened" => connections.opened.to_string(),
+        "client_connections_closed" => connections.closed.to_string(),
         _ => String::new(),
     };
     put_lines(STATISTICS.lines(), fill, out);
@@ -202,6 +203,11 @@ pub(super) fn settings(
         "port" => port.to_string(),
         "address" => shared.config.bind.to_string(),
         "threads" => shared.config.workers.to_string(),
+        "proto_fd_max" => shared.gatekeeper.cap(Protocol::Aerospike).to_string(),
+        "proto_fd_idle_ms" => {
+            let idle = shared.config.connections.idle.unwrap_or_default();
+            idle.as_millis().to_string()
+        }
         _ => String::new(),
     };
     match request.param(b"context").unwrap_or(b"service") {

@@ -6,6 +6,8 @@ use crate::dialect::redis::call::{Call, Outcome};
 use crate::dialect::redis::fault::Fault;
 use crate::dialect::redis::row::flag::{ADMIN, LOADING, NOSCRIPT, STALE};
 use crate::dialect::redis::row::{Family, Row};
+use crate::event::Event;
+use crate::exchange::Protocol;
 
 /// CONFIG with its subcommands.
 pub(crate) const FAMILY: Family = Family {
@@ -80,14 +82,23 @@ fn set(call: &mut Call<'_, '_>) -> Outcome {
     while let (Some(name), Some(value)) = (rest.next(), rest.next()) {
         pairs.push((name, value));
     }
-    let state = call.state();
-    state.settings.set(&pairs)?;
+    let settings = &call.state().settings;
+    let before = settings.live().of_connections();
+    settings.set(&pairs)?;
+    let after = settings.live().of_connections();
+    let shared = call.context.shared;
+    if after.max != before.max {
+        shared.gatekeeper.set_cap(Protocol::Redis, after.max);
+    }
+    if (after.idle_ns, after.output) != (before.idle_ns, before.output) {
+        shared.post.broadcast(Event::NewLimits);
+    }
     // The password for everybody is that of the default user.
     let password = pairs
         .iter()
         .find(|(name, _)| name.eq_ignore_ascii_case(b"requirepass"));
     if let Some((_, password)) = password {
-        state.users.require_password(password);
+        call.state().users.require_password(password);
     }
     call.ok()
 }
@@ -95,6 +106,8 @@ fn set(call: &mut Call<'_, '_>) -> Outcome {
 fn resetstat(call: &mut Call<'_, '_>) -> Outcome {
     call.state().counters.reset();
     call.state().users.reset_counts();
+    let gatekeeper = &call.context.shared.gatekeeper;
+    gatekeeper.reset_statistics(Protocol::Redis);
     call.ok()
 }
 

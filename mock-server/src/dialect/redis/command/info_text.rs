@@ -5,13 +5,13 @@
 //! on: two servers with the same seed, commands and clock print the same bytes.
 
 use std::fmt::Write as _;
-use std::sync::atomic::Ordering;
 
 use crate::config::RedisVersion;
 use crate::dialect::redis::STARTUP_BYTES;
 use crate::dialect::redis::call::Call;
 use crate::dialect::redis::table;
 use crate::dialect::redis::view::View;
+use crate::exchange::Protocol;
 
 /// Collects `name:value` lines.
 struct Lines(String);
@@ -199,11 +199,9 @@ pub(super) fn persistence(call: &Call<'_, '_>) -> String {
 pub(super) fn stats(call: &Call<'_, '_>) -> String {
     let counters = &call.state().counters;
     let errors: u64 = counters.errors().values().sum();
+    let connections = call.context.shared.gatekeeper.statistics(Protocol::Redis);
     let lines = Lines::section("Stats")
-        .add(
-            "total_connections_received",
-            call.context.shared.clients.accepted(),
-        )
+        .add("total_connections_received", connections.opened)
         .add(
             "total_commands_processed",
             counters.sum(|lane| &lane.commands),
@@ -219,10 +217,7 @@ pub(super) fn stats(call: &Call<'_, '_>) -> String {
         .add("instantaneous_output_kbps", "0.00")
         .add("instantaneous_input_repl_kbps", "0.00")
         .add("instantaneous_output_repl_kbps", "0.00")
-        .add(
-            "rejected_connections",
-            counters.refused.load(Ordering::Relaxed),
-        )
+        .add("rejected_connections", connections.refused)
         .zeros(&["sync_full", "sync_partial_ok", "sync_partial_err"])
         .add("expired_keys", counters.sum(|lane| &lane.expired))
         .add("expired_stale_perc", "0.00")

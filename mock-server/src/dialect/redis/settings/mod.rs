@@ -9,12 +9,14 @@ mod special;
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use self::parameter::Parameter;
 use self::rows::PARAMETERS;
 use super::fault::Fault;
 use super::glob;
 use crate::config::ServerConfig;
+use crate::limit::{ByteSize, ConnectionLimits, OutputLimit};
 
 /// The parameters of a server, with their values.
 #[derive(Debug)]
@@ -30,9 +32,47 @@ pub struct Live {
     max_bulk: AtomicU64,
     memory_max: AtomicU64,
     clients_max: AtomicU64,
+    /// Nanoseconds after which silent connections end; 0 for never.
+    idle_ns: AtomicU64,
+    /// Bytes of unsent replies at which connections end: hard, soft and the nanoseconds of that; 0 for
+    /// none.
+    output: [AtomicU64; 3],
+}
+
+/// What RESP connections are limited to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OfConnections {
+    /// How many there may be.
+    pub max: u64,
+    /// Nanoseconds after which a silent one ends; 0 for never.
+    pub idle_ns: u64,
+    /// What may be unsent.
+    pub output: Option<OutputLimit>,
+}
+
+impl OfConnections {
+    /// How long one may be silent.
+    #[must_use]
+    pub fn idle(&self) -> Option<Duration> {
+        (self.idle_ns > 0).then(|| Duration::from_nanos(self.idle_ns))
+    }
 }
 
 impl Live {
+    /// What connections are limited to.
+    #[must_use]
+    pub fn of_connections(&self) -> OfConnections {
+        let [hard, soft, for_ns] =
+            [0, 1, 2].map(|at: usize| self.output[at].load(Ordering::Relaxed));
+        let soft = (soft > 0).then(|| (ByteSize(soft), Duration::from_nanos(for_ns)));
+        let hard = (hard > 0).then_some(ByteSize(hard));
+        OfConnections {
+            max: self.clients_max(),
+            idle_ns: self.idle_ns.load(Ordering::Relaxed),
+            output: (hard.is_some() || soft.is_some()).then_some(OutputLimit { hard, soft }),
+        }
+    }
+
     /// Bytes above which commands that need more are refused; 0 is no limit.
     #[must_use]
     #[inline]
@@ -64,7 +104,9 @@ impl Settings {
             .map(|parameter| parameter.default.to_owned())
             .collect();
         let databases = config.redis.databases.to_string();
-        let own = [("databases", databases.as_str())];
+        let mut own = vec![("databases", databases)];
+        own.extend(limits_as_parameters(&config.connections));
+        let own = own.iter().map(|(name, value)| (*name, value.as_str()));
         let given = config.redis.parameters.iter();
         for (name, value) in given.map(|(name, value)| (&**name, &**value)).chain(own) {
             if let Some((place, parameter)) = find(name.as_bytes())
@@ -79,10 +121,19 @@ impl Settings {
                 max_bulk: AtomicU64::new(0),
                 memory_max: AtomicU64::new(0),
                 clients_max: AtomicU64::new(0),
+                idle_ns: AtomicU64::new(0),
+                output: Default::default(),
             }),
             values: Mutex::new(values),
         };
         settings.publish(&settings.lock());
+        if let Some(idle) = config.connections.idle {
+            // The parameter knows whole seconds.
+            settings.live.idle_ns.store(nanos(idle), Ordering::Relaxed);
+        }
+        if let Some((_, time)) = config.connections.output.and_then(|limit| limit.soft) {
+            settings.live.output[2].store(nanos(time), Ordering::Relaxed);
+        }
         settings
     }
 
@@ -161,19 +212,39 @@ impl Settings {
                     .map_err(|reason| failed(name, &reason))?;
             }
         }
-        *values = changed;
-        self.publish(&values);
+        let before = std::mem::replace(&mut *values, changed);
+        self.publish_changes(&before, &values);
         Ok(())
     }
 
     fn publish(&self, values: &[String]) {
-        let value = |name: &str| {
+        self.publish_changes(&[], values);
+    }
+
+    /// Tells the hot path of `values` that were others before.
+    fn publish_changes(&self, before: &[String], values: &[String]) {
+        let value_of = |values: &[String], name: &str| {
             find(name.as_bytes())
                 .and_then(|(place, _)| values.get(place))
                 .cloned()
                 .unwrap_or_default()
         };
+        let value = |name| value_of(values, name);
         let number = |name, none| value(name).parse().unwrap_or(none);
+        // These were given more finely than the parameter is written; that stays while it stays.
+        let differs = |name| value_of(before, name) != value(name);
+        if differs("timeout") {
+            let idle_s: u64 = number("timeout", 0);
+            let idle_ns = idle_s.saturating_mul(NANOS_PER_SECOND);
+            self.live.idle_ns.store(idle_ns, Ordering::Relaxed);
+        }
+        if differs(OUTPUT) {
+            let [hard, soft, for_s] = special::normal_output_limit(&value(OUTPUT));
+            let limit = [hard, soft, for_s.saturating_mul(NANOS_PER_SECOND)];
+            for (place, now) in self.live.output.iter().zip(limit) {
+                place.store(now, Ordering::Relaxed);
+            }
+        }
         for (place, now) in [
             (&self.live.max_bulk, number("proto-max-bulk-len", u64::MAX)),
             (&self.live.memory_max, number("maxmemory", 0)),
@@ -188,6 +259,33 @@ impl Settings {
         self.values.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+/// The parameters that show the limits of a server, where they are set.
+fn limits_as_parameters(limits: &ConnectionLimits) -> Vec<(&'static str, String)> {
+    let seconds = |time: Duration| time.as_secs() + u64::from(time.subsec_nanos() > 0);
+    let mut parameters = Vec::new();
+    if let Some(max) = limits.max {
+        parameters.push(("maxclients", max.to_string()));
+    }
+    if let Some(idle) = limits.idle {
+        parameters.push(("timeout", seconds(idle).to_string()));
+    }
+    if let Some(output) = limits.output {
+        let hard = output.hard.map_or(0, |hard| hard.0);
+        let (soft, time) = output
+            .soft
+            .map_or((0, 0), |(soft, time)| (soft.0, seconds(time)));
+        parameters.push((OUTPUT, format!("normal {hard} {soft} {time}")));
+    }
+    parameters
+}
+
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+const OUTPUT: &str = "client-output-buffer-limit";
+const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
 /// Whether a server may start with `value` for the parameter `name`.
 ///

@@ -56,6 +56,17 @@ pub(super) fn output_limits(new: &str, old: &str) -> Result<String, String> {
     Ok(limits.join(" "))
 }
 
+/// Hard limit, soft limit and its seconds of ordinary clients, from such a value.
+pub(super) fn normal_output_limit(value: &str) -> [u64; 3] {
+    let mut words = value.split_ascii_whitespace();
+    let found = words.any(|word| word == "normal");
+    let mut number = || {
+        let word = words.next().filter(|_| found)?;
+        word.parse().ok()
+    };
+    [(); 3].map(|()| number().unwrap_or(0))
+}
+
 /// `notify-keyspace-events`: letters for classes of events, given back in one order.
 pub(super) fn keyspace_events(new: &str, _old: &str) -> Result<String, String> {
     if new
