@@ -88,6 +88,10 @@ impl VirtualClient {
         observer: Box<dyn Observer>,
     ) -> Result<Self, RunError> {
         settings.check()?;
+        if settings.tls.is_some() {
+            let text = "there is no TLS under virtual time, where no byte leaves the process";
+            return Err(RunError::NoTls(text.to_owned()));
+        }
         let block = ValueBlock::new(&settings.values, settings.seed);
         let workers = shares(settings)
             .into_iter()

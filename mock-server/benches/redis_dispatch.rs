@@ -45,6 +45,7 @@ fn dispatch(criterion: &mut Criterion) {
                 out.clear();
                 let frame = connection.decode(black_box(&request));
                 let mut context = Context {
+                    limited: Default::default(),
                     now,
                     worker: 0,
                     shared: &shared,

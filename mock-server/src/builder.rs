@@ -7,8 +7,12 @@ use std::time::Duration;
 use crate::account::Account;
 use crate::config::ServerConfig;
 use crate::latency::{Cut, Freeze, LatencyRules, ParseError, Queue, Rule, Shape};
-use crate::limit::{AcceptLimit, AcceptRate, ConnectionLimit, OutputLimit};
+use crate::limit::{
+    AcceptLimit, AcceptRate, BlockForm, Blocked, ByteSize, ConnectionLimit, Eviction, LimitError,
+    OutputLimit, Share, SizeLimit, Throttle,
+};
 use crate::server::{MockServer, StartError};
+use crate::tls::{CertificateSource, ClientAuth};
 
 /// Settings of a server that is going to be started; see [`MockServer::builder`].
 ///
@@ -44,6 +48,48 @@ impl ServerBuilder {
     /// default) opens none.
     pub fn shared_port(mut self, port: impl Into<Option<u16>>) -> Self {
         self.config.shared_port = port.into();
+        self
+    }
+
+    /// The port for RESP over TLS: 0 picks a free one, `None` (the default) opens none.
+    pub fn redis_tls_port(mut self, port: impl Into<Option<u16>>) -> Self {
+        self.config.tls.redis_port = port.into();
+        self
+    }
+
+    /// The port for Aerospike over TLS: 0 picks a free one, `None` (the default) opens none.
+    pub fn aerospike_tls_port(mut self, port: impl Into<Option<u16>>) -> Self {
+        self.config.tls.aerospike_port = port.into();
+        self
+    }
+
+    /// Whether no plain port is opened: the usual ports speak TLS then.
+    pub fn tls_required(mut self, required: bool) -> Self {
+        self.config.tls.required = required;
+        self
+    }
+
+    /// The certificate and its private key, both in PEM form. Without this one is made for the run;
+    /// [`MockServer::ca_pem`] gives the authority that clients have to trust.
+    pub fn tls_cert(mut self, certificate: impl Into<PathBuf>, key: impl Into<PathBuf>) -> Self {
+        self.config.tls.certificate = CertificateSource::Files {
+            certificate: certificate.into(),
+            key: key.into(),
+        };
+        self
+    }
+
+    /// Makes a certificate and keeps it in this folder, with its authority in `ca.pem`.
+    pub fn tls_self_signed(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.config.tls.certificate = CertificateSource::SelfSigned(folder.into());
+        self
+    }
+
+    /// Verifies the certificates of clients against the authorities in this file, and refuses clients
+    /// without one where they are required.
+    pub fn tls_client_ca(mut self, file: impl Into<PathBuf>, auth: ClientAuth) -> Self {
+        self.config.tls.client_ca = Some(file.into());
+        self.config.tls.client_auth = auth;
         self
     }
 
@@ -198,6 +244,75 @@ impl ServerBuilder {
             Ok(limit) => self.config.connections.output = Some(limit),
             Err(error) => self.fail(error),
         }
+        self
+    }
+
+    /// Adds a throttle: a text such as `"ops=1000/s,then=error"`, or a [`Throttle`].
+    pub fn throttle<T>(mut self, throttle: T) -> Self
+    where
+        T: TryInto<Throttle>,
+        LimitError: From<T::Error>,
+    {
+        match throttle.try_into() {
+            Ok(throttle) => self.config.requests.throttles.push(throttle),
+            Err(error) => self.fail(LimitError::from(error)),
+        }
+        self
+    }
+
+    /// Limits sizes: a text such as `"key=32KB"`, or a [`SizeLimit`].
+    pub fn size_limit<S>(mut self, limit: S) -> Self
+    where
+        S: TryInto<SizeLimit>,
+        LimitError: From<S::Error>,
+    {
+        match limit.try_into() {
+            Ok(limit) => self.config.requests.sizes.push(limit),
+            Err(error) => self.fail(LimitError::from(error)),
+        }
+        self
+    }
+
+    /// How much memory the data of the RESP side, and that of each namespace, may take.
+    pub fn max_memory(mut self, size: ByteSize) -> Self {
+        self.config.requests.max_memory = Some(size);
+        self
+    }
+
+    /// What the RESP side evicts when its memory is used up; nothing by default.
+    pub fn eviction(mut self, policy: Eviction) -> Self {
+        self.config.requests.eviction = Some(policy);
+        self
+    }
+
+    /// From which share of its memory on a namespace takes no writes; 70 % by default.
+    pub fn stop_writes(mut self, share: Share) -> Self {
+        self.config.requests.stop_writes = Some(share);
+        self
+    }
+
+    /// Lets nobody run a command: a name such as `"config"` or `"client|kill"`, or a [`Blocked`].
+    pub fn block<B>(mut self, command: B) -> Self
+    where
+        B: TryInto<Blocked>,
+        LimitError: From<B::Error>,
+    {
+        match command.try_into() {
+            Ok(blocked) => self.config.requests.blocked.push(blocked),
+            Err(error) => self.fail(LimitError::from(error)),
+        }
+        self
+    }
+
+    /// How a RESP client is told that a command is blocked; as one that does not exist by default.
+    pub fn block_form(mut self, form: BlockForm) -> Self {
+        self.config.requests.block_form = form;
+        self
+    }
+
+    /// Number of Redis databases, from 1 to 65,536; 16 by default.
+    pub fn databases(mut self, databases: usize) -> Self {
+        self.config.redis.databases = databases;
         self
     }
 

@@ -8,6 +8,8 @@ use std::str::FromStr;
 use crate::account::Account;
 use crate::latency::{Cut, Freeze, Freezes, LatencyRules, Queue, Shape};
 use crate::limit::ConnectionLimits;
+use crate::limit::{Blocked, RequestLimits, SizeKind, Throttle};
+use crate::tls::TlsConfig;
 
 /// The settings of a server. [`ServerConfig::default`] is a server without delay on free ports of
 /// the loopback address.
@@ -21,6 +23,8 @@ pub struct ServerConfig {
     pub aerospike_port: Option<u16>,
     /// Port that serves both protocols and tells them apart by the first byte.
     pub shared_port: Option<u16>,
+    /// Ports that speak TLS, and their certificate. A server under virtual time has none.
+    pub tls: TlsConfig,
     /// Worker threads, at least 1.
     pub workers: usize,
     /// Seeds everything that is drawn at random.
@@ -35,6 +39,8 @@ pub struct ServerConfig {
     pub freezes: Vec<Freeze>,
     /// The moments at which connections are ended.
     pub cuts: Vec<Cut>,
+    /// What requests are limited to.
+    pub requests: RequestLimits,
     /// What connections are limited to.
     pub connections: ConnectionLimits,
     /// Whether to keep a row for every request.
@@ -61,6 +67,7 @@ impl Default for ServerConfig {
             redis_port: Some(0),
             aerospike_port: Some(0),
             shared_port: None,
+            tls: TlsConfig::default(),
             workers: 1,
             seed: 0,
             latency: LatencyRules::default(),
@@ -68,6 +75,7 @@ impl Default for ServerConfig {
             queue: None,
             freezes: Vec::new(),
             cuts: Vec::new(),
+            requests: RequestLimits::default(),
             connections: ConnectionLimits::default(),
             record_rows: false,
             row_limit: None,
@@ -84,6 +92,8 @@ impl ServerConfig {
     /// More workers are refused.
     pub const MAX_WORKERS: usize = 256;
 
+    /// The same server without anything that delays, refuses or ends: no latency, no queue, no
+    /// freezes, no cuts, no limits on requests.
     /// The same server without anything that delays or ends: no latency, no queue, no
     /// freezes, no cuts, no limits on connections.
     #[must_use]
@@ -94,6 +104,7 @@ impl ServerConfig {
             queue: None,
             freezes: Vec::new(),
             cuts: Vec::new(),
+            requests: RequestLimits::default(),
             connections: ConnectionLimits::default(),
             ..self
         }
@@ -114,6 +125,7 @@ impl ServerConfig {
         if !(1..=Self::MAX_WORKERS).contains(&self.workers) {
             return refuse("the number of workers", &self.workers, "1 to 256");
         }
+        self.tls.check(self)?;
         if self.freezes.len() > Freezes::MAX {
             return refuse("the number of freezes", &self.freezes.len(), "at most 64");
         }
@@ -127,6 +139,24 @@ impl ServerConfig {
         }
         if self.cuts.len() > Cut::MAX {
             return refuse("the number of cuts", &self.cuts.len(), "at most 64");
+        }
+        let requests = &self.requests;
+        if requests.throttles.len() > Throttle::MAX {
+            let found = requests.throttles.len();
+            return refuse("the number of throttles", &found, "at most 64");
+        }
+        for kind in SizeKind::ALL {
+            let limits = requests.sizes.iter();
+            if limits.filter(|limit| limit.kind == kind).count() > 1 {
+                return refuse("a size limit", &kind.name(), "each kind once");
+            }
+        }
+        if requests.blocked.len() > Blocked::MAX {
+            let found = requests.blocked.len();
+            return refuse("the number of blocked commands", &found, "at most 1024");
+        }
+        if requests.max_memory.is_some_and(|size| size.0 == 0) {
+            return refuse("the memory limit", &"0", "a size above 0, or none");
         }
         if let Some((what, found, expected)) = self.connections.fault() {
             return refuse(what, &found, expected);

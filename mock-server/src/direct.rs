@@ -14,7 +14,7 @@ use crate::clients::ClientInfo;
 use crate::dialect::aerospike::record::Moment;
 use crate::dialect::aerospike::{Namespace, RecordCopy};
 use crate::dialect::redis::Connection;
-use crate::dialect::{Context, Flow};
+use crate::dialect::{Context, Flow, Limited};
 use crate::server::MockServer;
 use crate::worker::Worker;
 
@@ -167,6 +167,7 @@ fn run(
         .flatten()
         .ok_or_else(refused)?;
     let mut context = Context {
+        limited: Limited::default(),
         now,
         worker: worker.index,
         shared: &worker.shared,

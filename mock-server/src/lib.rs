@@ -52,6 +52,7 @@ pub mod shared;
 mod shell;
 pub mod stamp;
 pub mod store;
+pub mod tls;
 pub mod truth;
 pub mod virtual_shell;
 pub mod worker;

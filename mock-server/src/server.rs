@@ -21,6 +21,7 @@ use crate::latency::{ParseError, TooManyRules};
 use crate::limit::{AcceptCounts, AcceptLimit, ConnectionLimit, ConnectionLimits, LimitError};
 use crate::shared::{Addresses, Shared};
 use crate::shell::{Acceptors, BACKLOG, Errand, Order, WorkerThread};
+use crate::tls::{Material, TlsError};
 use crate::truth::{RowFile, RowsLost, RunId, Truth};
 use crate::worker::Worker;
 
@@ -53,6 +54,9 @@ pub enum StartError {
         /// What the system said.
         source: io::Error,
     },
+    /// The certificate for TLS cannot be had.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
     /// A limit cannot be read.
     #[error(transparent)]
     Limit(#[from] LimitError),
@@ -75,6 +79,7 @@ pub struct MockServer {
     truth: Option<Truth>,
     /// The file that rows are written to, once the workers are gone complete.
     row_file: Option<RowFile>,
+    ca_pem: Option<String>,
 }
 
 impl MockServer {
@@ -87,19 +92,31 @@ impl MockServer {
     /// Starts a server with `config`.
     ///
     /// # Errors
-    /// When a setting is out of its bounds, a port is taken or not allowed, or the system gives no thread.
+    /// When a setting is out of its bounds, a certificate cannot be had, a port is taken or not
+    /// allowed, or the system gives no thread.
     pub fn start(config: ServerConfig) -> Result<Self, StartError> {
         config.check()?;
         let clock = Clock::real();
+        let tls = &config.tls;
+        let (redis, redis_tls) = tls.ports(config.redis_port, tls.redis_port);
+        let (aerospike, aerospike_tls) = tls.ports(config.aerospike_port, tls.aerospike_port);
+        let (both, both_tls) = tls.ports(config.shared_port, None);
+        let mut addresses = Addresses::default();
         let asked = [
-            (config.redis_port, Listener::Redis),
-            (config.aerospike_port, Listener::Aerospike),
-            (config.shared_port, Listener::Shared),
+            (redis, Listener::Redis, &mut addresses.redis),
+            (aerospike, Listener::Aerospike, &mut addresses.aerospike),
+            (both, Listener::Shared, &mut addresses.shared),
+            (redis_tls, Listener::Redis, &mut addresses.redis_tls),
+            (
+                aerospike_tls,
+                Listener::Aerospike,
+                &mut addresses.aerospike_tls,
+            ),
+            (both_tls, Listener::Shared, &mut addresses.shared_tls),
         ];
         let backlog = first_backlog(&config.connections, clock.now());
         let mut ports = Vec::new();
-        let mut addresses = Addresses::default();
-        for (port, listener) in asked {
+        for (port, listener, place) in asked {
             let Some(port) = port else { continue };
             let wanted = SocketAddr::new(config.bind, port);
             let bound = listen(wanted, backlog)
@@ -109,16 +126,17 @@ impl MockServer {
                     source,
                 })?;
             let (address, socket) = bound;
-            *match listener {
-                Listener::Redis => &mut addresses.redis,
-                Listener::Aerospike => &mut addresses.aerospike,
-                Listener::Shared => &mut addresses.shared,
-            } = Some(address);
+            *place = Some(address);
             ports.push((socket, listener));
         }
         if ports.is_empty() {
             return Err(StartError::NoPort);
         }
+        let wall = WallClock::real(clock);
+        let material = config
+            .speaks_tls()
+            .then(|| Material::prepare(&config.tls, config.bind, wall.unix_seconds(clock.now())))
+            .transpose()?;
         let rows = config.rows_file.as_deref().map(|path| {
             RowFile::create(path, WallClock::real(clock)).map_err(|source| StartError::Rows {
                 path: path.to_owned(),
@@ -144,6 +162,13 @@ impl MockServer {
         }
         // The cell is new, so setting it cannot fail.
         let _ = shared.addresses.set(addresses);
+        let (tls, ca_pem) = match material {
+            Some(material) => (Some(material.server), material.ca_pem),
+            None => (None, None),
+        };
+        if let Some(tls) = tls {
+            let _ = shared.tls.set(tls);
+        }
         let workers = bells
             .into_iter()
             .enumerate()
@@ -164,6 +189,7 @@ impl MockServer {
             workers,
             truth: None,
             row_file,
+            ca_pem,
         })
     }
 
@@ -183,6 +209,31 @@ impl MockServer {
     #[must_use]
     pub fn addr(&self) -> Option<SocketAddr> {
         self.addresses.shared
+    }
+
+    /// The address of the port for RESP over TLS.
+    #[must_use]
+    pub fn redis_tls_addr(&self) -> Option<SocketAddr> {
+        self.addresses.redis_tls
+    }
+
+    /// The address of the port for Aerospike over TLS.
+    #[must_use]
+    pub fn aerospike_tls_addr(&self) -> Option<SocketAddr> {
+        self.addresses.aerospike_tls
+    }
+
+    /// The address of the port that serves both protocols over TLS.
+    #[must_use]
+    pub fn tls_addr(&self) -> Option<SocketAddr> {
+        self.addresses.shared_tls
+    }
+
+    /// The authority that signed the server's certificate, in PEM form, for clients to trust; `None`
+    /// when the certificate was given, or there is no TLS.
+    #[must_use]
+    pub fn ca_pem(&self) -> Option<&str> {
+        self.ca_pem.as_deref()
     }
 
     /// All addresses listened on.

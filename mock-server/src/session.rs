@@ -12,6 +12,11 @@
 //! Commands execute at their start. A request that cannot start yet is held: its bytes stay in the
 //! input buffer, stamped with the moment they were complete.
 //!
+//! Where there are throttles, a request asks them once, when it would start otherwise, which is not
+//! before the one ahead of it on its connection, and starts when its turn has come. One that a throttle
+//! drops is never answered; as replies keep their order, nor is any behind it: the connection stays
+//! open and what comes in is counted and forgotten.
+//!
 //! A connection may be held when it is accepted: nothing of it is read before its moment, and the shell
 //! keeps what comes until then.
 //!
@@ -28,17 +33,20 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::{Buf, BytesMut};
+use kvlab_protocol::aerospike::result_code::ResultCode;
 use kvlab_timing::Stamp;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 
 use crate::clients::ClientInfo;
-use crate::dialect::{Context, Dialect, Flow, Refusal};
+use crate::dialect::{Context, Decline, Dialect, Flow, Frame, Limited, Refusal};
 use crate::event::Event;
 use crate::exchange::{Class, Exchange, Protocol};
-use crate::latency::{Cut, CutKind, Freezes, Passage, Shape, Station};
+use crate::latency::{Cut, CutKind, Freezes, Passage, Shape};
 use crate::limit::lifetime::{Death, Lifetime};
-use crate::limit::{Admission, OutputLimit};
+use crate::limit::size::{Excess, Sizes};
+use crate::limit::throttle::{Answer, Asking, Throttles};
+use crate::limit::{Admission, AtLimit, OutputLimit, Quantity, SizeKind, Throttle};
 use crate::shared::Shared;
 use crate::stamp::{FaultKind, ServerRow};
 use crate::truth::{Kind, Times};
@@ -56,6 +64,12 @@ pub struct Session {
     held_len: usize,
     /// The front held request may not start before this; it is waiting for this moment if set.
     wake_at: Option<Stamp>,
+    /// What the throttles told the request that starts next, once it has asked.
+    told: Option<(Stamp, Option<Answer>)>,
+    /// A throttle dropped a request: nothing is answered any more.
+    is_silent: bool,
+    /// Requests in `queue`.
+    unanswered: u64,
     /// A command parked until a moment, an event, or whichever comes first.
     parked: Option<Parked>,
     /// No request of this connection starts before this moment.
@@ -84,7 +98,7 @@ pub struct Session {
 #[derive(Debug)]
 struct Held {
     read: Stamp,
-    len: usize,
+    frame: Frame,
     /// Input that breaks the protocol ends the connection, but in its turn.
     refusal: Option<Refusal>,
 }
@@ -110,9 +124,77 @@ struct Queued {
     class: Class,
     fault: FaultKind,
     started: bool,
+    request_bytes: u64,
+    toll: Toll,
+}
+
+/// What throttles did to a request.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Toll {
+    place: Option<u64>,
+    waited_ns: u64,
+    reply_place: Option<u64>,
+    reply_wait_ns: u64,
+}
+
+/// When a request starts.
+#[derive(Debug, Clone, Copy)]
+struct Start {
+    /// The moment itself.
+    at: Stamp,
+    /// The earliest that its connection allows.
+    earliest: Stamp,
+    /// When it asked the throttles: the same, or the end of a freeze.
+    asked: Stamp,
+    /// What they told it, if one selects it.
+    told: Option<Answer>,
+}
+
+impl Start {
+    /// A request that nothing keeps from starting.
+    fn at_once(at: Stamp) -> Self {
+        Self {
+            at,
+            earliest: at,
+            asked: at,
+            told: None,
+        }
+    }
+
+    /// Its turn by the throttles.
+    fn turn(&self) -> Stamp {
+        self.told
+            .map_or(self.asked, |told| told.turn.max(self.asked))
+    }
 }
 
 impl Queued {
+    /// A request that was read and started, of which nothing more is known yet.
+    fn new(read: Stamp, start: &Start, request_bytes: usize) -> Self {
+        let told = start.told;
+        Self {
+            read,
+            start: start.at,
+            due: start.at,
+            drawn_ns: 0,
+            wanted_ns: 0,
+            passage: None,
+            len: 0,
+            count: 1,
+            protocol: Protocol::Redis,
+            command: "",
+            class: Class::Admin,
+            fault: FaultKind::None,
+            started: true,
+            request_bytes: request_bytes as u64,
+            toll: Toll {
+                place: told.map(|told| told.place),
+                waited_ns: start.turn().saturating_since(start.asked),
+                ..Toll::default()
+            },
+        }
+    }
+
     /// Fills in what rules and statistics know of the request.
     fn is_of(&mut self, exchange: &Exchange<'_>) {
         (self.protocol, self.command) = (exchange.protocol, exchange.command);
@@ -193,6 +275,9 @@ impl Session {
             held: VecDeque::new(),
             held_len: 0,
             wake_at: None,
+            told: None,
+            is_silent: false,
+            unanswered: 0,
             parked: None,
             not_before: Stamp::ZERO,
             out: BytesMut::new(),
@@ -239,7 +324,7 @@ impl Session {
         }
         if !data.is_empty() && self.phase == Phase::Open {
             self.input.extend_from_slice(data);
-            self.sort_in(now);
+            self.sort_in(now, worker);
             self.drain(now, worker);
         }
         self.client.note(now, self.dialect.ordinal());
@@ -459,6 +544,12 @@ impl Session {
         }
     }
 
+    /// Whether the connection ends without regard to what is still on its way to the client.
+    #[must_use]
+    pub fn ends_at_once(&self) -> bool {
+        matches!(self.phase, Phase::AtOnce | Phase::Ended(_))
+    }
+
     /// Whether the client is to see a reset in place of an orderly end.
     #[must_use]
     pub fn ends_by_reset(&self) -> bool {
@@ -496,7 +587,9 @@ impl Session {
         }
         let fault = fault.then_some(FaultKind::Cut);
         while let Some(mut queued) = self.queue.pop_front() {
-            queued.fault = fault.unwrap_or(queued.fault);
+            if !queued.fault.is_by_limit() {
+                queued.fault = fault.unwrap_or(queued.fault);
+            }
             self.record(&queued, now, now, false, worker);
         }
         self.give_up_held(now, fault.unwrap_or_default(), worker);
@@ -510,31 +603,16 @@ impl Session {
     fn give_up_held(&mut self, now: Stamp, fault: FaultKind, worker: &mut Worker) {
         let mut input = mem::take(&mut self.input);
         for held in mem::take(&mut self.held) {
-            let frame = input.split_to(held.len);
-            if held.refusal.is_some() || self.dialect.recall(&frame).empty {
+            let frame = input.split_to(held.frame.len);
+            if held.refusal.is_some() || held.frame.empty || self.dialect.recall(&frame).empty {
                 continue;
             }
-            let Exchange {
-                protocol,
-                command,
-                class,
-                ..
-            } = self.dialect.foresee(&frame);
-            let never = Queued {
-                read: held.read,
-                start: now,
-                due: now,
-                drawn_ns: 0,
-                wanted_ns: 0,
-                passage: None,
-                len: 0,
-                count: 1,
-                protocol,
-                command,
-                class,
+            let mut never = Queued {
                 fault,
                 started: false,
+                ..Queued::new(held.read, &Start::at_once(now), frame.len())
             };
+            never.is_of(&self.dialect.foresee(&frame));
             self.record(&never, now, now, false, worker);
         }
         self.held_len = 0;
@@ -544,15 +622,25 @@ impl Session {
     /// how many bytes were used.
     fn run_directly(&mut self, now: Stamp, data: &[u8], worker: &mut Worker) -> usize {
         let mut used = 0;
-        while self.phase == Phase::Open {
+        while self.phase == Phase::Open && !self.is_silent {
             let rest = data.get(used..).unwrap_or_default();
             match self.dialect.decode(rest) {
                 Ok(None) => return used,
-                Ok(Some(frame)) => {
+                Ok(Some(mut frame)) => {
                     if !frame.empty {
                         let bytes = rest.get(..frame.len).unwrap_or_default();
-                        if self.may_start(now, now).is_none() || !self.run(bytes, now, now, worker)
-                        {
+                        if let Some(sizes) = &worker.shared.sizes {
+                            self.measure(&mut frame, sizes);
+                        }
+                        let started = self
+                            .may_start(now, now, bytes, &frame, worker)
+                            .is_some_and(|start| self.run(bytes, &frame, now, &start, worker));
+                        if !started && frame.excess.is_some() {
+                            // The decoder is behind its front already and does not find it again.
+                            self.hold(now, bytes, frame);
+                            return used + frame.len;
+                        }
+                        if !started {
                             return used;
                         }
                     }
@@ -564,32 +652,70 @@ impl Session {
                 }
             }
         }
-        data.len()
+        if self.is_silent { used } else { data.len() }
+    }
+
+    /// Notes that a request comes while too many are under way.
+    fn measure(&self, frame: &mut Frame, sizes: &Sizes) {
+        if frame.excess.is_none() && sizes.most(SizeKind::Pipeline).is_some() {
+            let before = usize::try_from(self.unanswered).unwrap_or(usize::MAX);
+            let with_it = before.saturating_add(self.held.len()).saturating_add(1);
+            frame.excess = sizes.exceeded(SizeKind::Pipeline, with_it);
+        }
+    }
+
+    /// Puts a request behind those that are held.
+    fn hold(&mut self, now: Stamp, bytes: &[u8], frame: Frame) {
+        self.input.extend_from_slice(bytes);
+        self.held_len += frame.len;
+        self.held.push_back(Held {
+            read: now,
+            frame,
+            refusal: None,
+        });
     }
 
     /// Finds the complete frames among the newly arrived bytes and stamps them.
-    fn sort_in(&mut self, now: Stamp) {
+    fn sort_in(&mut self, now: Stamp, worker: &Worker) {
+        let sizes = worker.shared.sizes.as_ref();
         loop {
+            let skips = sizes.is_some() && self.dialect.is_skipping();
             let rest = self.input.get(self.held_len..).unwrap_or_default();
             let held = match self.dialect.decode(rest) {
                 Ok(None) => return,
-                Ok(Some(frame)) => Held {
-                    read: now,
-                    len: frame.len,
-                    refusal: None,
-                },
+                Ok(Some(frame)) if skips && frame.empty => {
+                    // The rest of a request that was refused for its size: nobody needs it.
+                    let behind = self.input.split_off(self.held_len + frame.len);
+                    self.input.truncate(self.held_len);
+                    self.input.unsplit(behind);
+                    continue;
+                }
+                Ok(Some(mut frame)) => {
+                    if let Some(sizes) = sizes.filter(|_| !frame.empty) {
+                        self.measure(&mut frame, sizes);
+                    }
+                    Held {
+                        read: now,
+                        frame,
+                        refusal: None,
+                    }
+                }
                 Err(refusal) => {
                     // Nothing behind the fault is looked at.
                     self.input.truncate(self.held_len);
                     self.held.push_back(Held {
                         read: now,
-                        len: 0,
+                        frame: Frame {
+                            len: 0,
+                            empty: false,
+                            excess: None,
+                        },
                         refusal: Some(refusal),
                     });
                     return;
                 }
             };
-            self.held_len += held.len;
+            self.held_len += held.frame.len;
             self.held.push_back(held);
         }
     }
@@ -597,13 +723,22 @@ impl Session {
     /// Starts held requests, in order, for as long as they may start.
     fn drain(&mut self, now: Stamp, worker: &mut Worker) {
         self.wake_at = None;
+        if self.is_silent {
+            self.swallow(now, worker);
+            return;
+        }
         let mut input = mem::take(&mut self.input);
         while self.parked.is_none()
             && matches!(self.phase, Phase::Open | Phase::AfterReplies)
             && let Some(front) = self.held.front()
         {
-            let (read, len) = (front.read, front.len);
-            let Some(start) = self.may_start(read, now) else {
+            let (read, frame) = (front.read, front.frame);
+            let bytes = input.get(..frame.len).unwrap_or_default();
+            let asks = worker.shared.throttles.is_some() && front.refusal.is_none();
+            if asks && !frame.empty {
+                self.dialect.recall(bytes);
+            }
+            let Some(start) = self.may_start(read, now, bytes, &frame, worker) else {
                 break;
             };
             if let Some(refusal) = self.held.front_mut().and_then(|held| held.refusal.take()) {
@@ -611,36 +746,100 @@ impl Session {
                 self.held.clear();
                 break;
             }
-            let frame = input.get(..len).unwrap_or_default();
-            if !self.dialect.recall(frame).empty && !self.run(frame, read, start, worker) {
+            let is_empty = frame.empty || self.dialect.recall(bytes).empty;
+            if !is_empty && !self.run(bytes, &frame, read, &start, worker) {
                 break;
             }
             self.held.pop_front();
-            self.held_len -= len;
-            input.advance(len);
+            self.held_len -= frame.len;
+            input.advance(frame.len);
+            if self.is_silent {
+                break;
+            }
         }
         if input.is_empty() && input.capacity() > KEEP_BUFFER {
             input = BytesMut::new();
         }
         self.input = input;
+        if self.is_silent {
+            self.swallow(now, worker);
+        }
     }
 
     /// The moment at which a request read at `read` starts, if that moment has come; otherwise
     /// remembers when to try again.
-    fn may_start(&mut self, read: Stamp, now: Stamp) -> Option<Stamp> {
+    fn may_start(
+        &mut self,
+        read: Stamp,
+        now: Stamp,
+        bytes: &[u8],
+        frame: &Frame,
+        worker: &mut Worker,
+    ) -> Option<Start> {
         if self.waits_for_writes() {
             return None;
         }
-        let start = self.freezes.leave(read.max(self.not_before));
-        if start > self.not_after(now) {
-            self.wake_at = Some(start);
+        let earliest = read.max(self.not_before);
+        let at = self.freezes.leave(earliest);
+        if at > self.not_after(now) {
+            self.wake_at = Some(at);
             return None;
+        }
+        let mut start = Start {
+            at,
+            earliest,
+            asked: at,
+            told: None,
+        };
+        if let Some(throttles) = &worker.shared.throttles
+            && !frame.empty
+            && frame.excess.is_none()
+        {
+            let (asked, told) = match self.told {
+                Some(told) => told,
+                None => {
+                    let answer = self.ask(at, bytes, throttles);
+                    *self.told.insert((at, answer))
+                }
+            };
+            (start.asked, start.told) = (asked.max(at), told);
+            start.at = self.freezes.leave(start.turn());
+            if start.at > self.not_after(now) {
+                self.wake_at = Some(start.at);
+                return None;
+            }
         }
         Some(start)
     }
 
+    /// What the throttles tell the request in `bytes`, which was decoded or recalled last and would
+    /// start at `asked`.
+    fn ask(&mut self, asked: Stamp, bytes: &[u8], throttles: &Mutex<Throttles>) -> Option<Answer> {
+        let asking = Asking {
+            client: self.client.peer.ip(),
+            bytes: bytes.len() as u64,
+            exchange: self.dialect.foresee(bytes),
+        };
+        lock(throttles).ask(asked, &asking)
+    }
+
     /// Executes one request; false if the command parked itself instead.
-    fn run(&mut self, frame: &[u8], read: Stamp, start: Stamp, worker: &mut Worker) -> bool {
+    fn run(
+        &mut self,
+        frame: &[u8],
+        found: &Frame,
+        read: Stamp,
+        start: &Start,
+        worker: &mut Worker,
+    ) -> bool {
+        if let Some(excess) = found.excess {
+            self.refuse_size(frame, excess, read, start, worker);
+            return true;
+        }
+        if start.told.is_some_and(|told| told.refused_by.is_some()) {
+            self.refuse_throttled(frame, read, start, worker);
+            return true;
+        }
         // A count of references that all workers share is touched only where there is a queue.
         let queue = (worker.shared.station.is_some()
             && self.dialect.foresee(frame).class != Class::Admin)
@@ -649,22 +848,11 @@ impl Session {
         let station = queue.as_ref().and_then(|shared| shared.station.as_ref());
         let mut station = station.map(lock);
         let before = self.out.len();
-        let mut reply = Queued {
-            read,
-            start,
-            due: start,
-            drawn_ns: 0,
-            wanted_ns: 0,
-            passage: None,
-            len: 0,
-            count: 1,
-            protocol: Protocol::Redis,
-            command: "",
-            class: Class::Admin,
-            fault: FaultKind::None,
-            started: true,
-        };
-        if let Some(place) = station.as_mut().and_then(|station| station.refuses(start)) {
+        let mut reply = Queued::new(read, start, frame.len());
+        if let Some(place) = station
+            .as_mut()
+            .and_then(|station| station.refuses(start.at))
+        {
             self.dialect.refuse_overloaded(&mut self.out);
             worker.counts.refused += u64::from(!worker.is_late(read));
             reply.fault = FaultKind::Refused;
@@ -673,11 +861,12 @@ impl Session {
                 ..Passage::default()
             });
             reply.is_of(&self.dialect.describe(frame));
-            self.answer(reply, before, worker);
+            self.answer(reply, start, before, worker);
             return true;
         }
         let mut context = Context {
-            now: start,
+            limited: Limited::default(),
+            now: start.at,
             worker: worker.index,
             shared: &worker.shared,
             client: &self.client,
@@ -690,44 +879,174 @@ impl Session {
                 return false;
             }
         }
+        let limited = context.limited;
         let config = &worker.shared.config;
         let exchange = self.dialect.describe(frame);
         reply.is_of(&exchange);
         if let Some(station) = &mut station {
             let service = config.queue.as_ref().map(|queue| &queue.service);
             let service_ns = service.map_or(0, |law| law.sample_ns(&mut self.rng));
-            reply.passage = Some(station.serve(start, service_ns));
+            reply.passage = Some(station.serve(start.at, service_ns));
         }
         if !config.latency.is_none() {
             reply.drawn_ns = config.latency.wanted_ns(&exchange, &mut self.rng);
             reply.wanted_ns = reply.drawn_ns;
         }
         if !config.shapes.is_empty() && reply.class != Class::Admin {
-            let since_start = start.saturating_since(worker.shared.started);
+            let since_start = start.at.saturating_since(worker.shared.started);
             reply.wanted_ns = Shape::apply_all(&config.shapes, reply.drawn_ns, since_start);
         }
+        if let Some(throttles) = &worker.shared.throttles {
+            let asking = Asking {
+                client: self.client.peer.ip(),
+                bytes: frame.len() as u64,
+                exchange,
+            };
+            let bytes = (self.out.len() - before) as u64;
+            if let Some((turn, place)) = lock(throttles).reply(start.at, &asking, bytes) {
+                reply.toll.reply_place = Some(place);
+                reply.toll.reply_wait_ns = turn.saturating_since(start.at);
+            }
+        }
         worker.count_call(read, reply.protocol, self.dialect.ordinal());
-        self.answer(reply, before, worker);
+        if limited != Limited::default() {
+            note_limited(&mut reply, limited, worker);
+        }
+        self.answer(reply, start, before, worker);
         true
+    }
+
+    /// Answers a request that is larger than it may be.
+    #[cold]
+    fn refuse_size(
+        &mut self,
+        frame: &[u8],
+        excess: Excess,
+        read: Stamp,
+        start: &Start,
+        worker: &mut Worker,
+    ) {
+        let sizes = worker.shared.sizes.as_ref();
+        let why = Decline {
+            text: sizes.map(|sizes| sizes.text(excess)).unwrap_or_default(),
+            code: excess.kind.code(),
+        };
+        worker.counts.too_large += u64::from(!worker.is_late(read));
+        self.decline(frame, &why, FaultKind::TooLarge, (read, start), worker);
+    }
+
+    /// Answers a request that a throttle refuses, or forgets it.
+    #[cold]
+    fn refuse_throttled(&mut self, frame: &[u8], read: Stamp, start: &Start, worker: &mut Worker) {
+        let throttles = worker.shared.throttles.as_ref().map(lock);
+        let number = start.told.and_then(|told| told.refused_by);
+        let rule = throttles
+            .as_ref()
+            .zip(number)
+            .and_then(|(throttles, number)| throttles.rule(number));
+        let Some(rule) = rule else { return };
+        let (then, quantity) = (rule.then, rule.quantity);
+        let text = rule.text.as_deref().unwrap_or(Throttle::TEXT).to_owned();
+        drop(throttles);
+        if then == AtLimit::Drop {
+            self.is_silent = true;
+            self.told = None;
+            self.forget(frame, read, start, worker);
+            return;
+        }
+        let code = match quantity {
+            Quantity::Operations => ResultCode::QuotaExceeded,
+            Quantity::BytesIn | Quantity::BytesOut => ResultCode::DeviceOverload,
+        };
+        worker.counts.throttled += u64::from(!worker.is_late(read));
+        let why = Decline { text, code };
+        self.decline(frame, &why, FaultKind::Throttled, (read, start), worker);
+    }
+
+    /// Answers a request with an error in place of executing it.
+    fn decline(
+        &mut self,
+        frame: &[u8],
+        why: &Decline,
+        fault: FaultKind,
+        (read, start): (Stamp, &Start),
+        worker: &mut Worker,
+    ) {
+        let before = self.out.len();
+        let context = Context {
+            limited: Limited::default(),
+            now: start.at,
+            worker: worker.index,
+            shared: &worker.shared,
+            client: &self.client,
+        };
+        self.dialect.decline(frame, why, &context, &mut self.out);
+        let mut reply = Queued {
+            fault,
+            ..Queued::new(read, start, frame.len())
+        };
+        reply.is_of(&self.dialect.describe(frame));
+        self.answer(reply, start, before, worker);
+    }
+
+    /// Accounts for a request that is dropped: it leaves the queue behind the replies before it.
+    fn forget(&mut self, frame: &[u8], read: Stamp, start: &Start, worker: &mut Worker) {
+        worker.counts.dropped += u64::from(!worker.is_late(read));
+        let mut never = Queued {
+            fault: FaultKind::Dropped,
+            started: false,
+            due: start.at.max(self.last_due),
+            ..Queued::new(read, start, frame.len())
+        };
+        never.is_of(&self.dialect.foresee(frame));
+        self.enqueue(never, true);
+    }
+
+    /// Forgets all requests that are held, since a throttle dropped one before them.
+    #[cold]
+    fn swallow(&mut self, now: Stamp, worker: &mut Worker) {
+        let mut input = mem::take(&mut self.input);
+        for held in mem::take(&mut self.held) {
+            let bytes = input.split_to(held.frame.len);
+            if held.refusal.is_some() {
+                self.phase = Phase::AfterReplies;
+            } else if !held.frame.empty && !self.dialect.recall(&bytes).empty {
+                self.forget(&bytes, held.read, &Start::at_once(now), worker);
+            }
+        }
+        self.held_len = 0;
+        self.input = input;
     }
 
     /// Puts the reply that was written behind the first `before` bytes in its place, due as the rule
     /// says.
-    fn answer(&mut self, mut reply: Queued, before: usize, worker: &mut Worker) {
+    fn answer(&mut self, mut reply: Queued, start: &Start, before: usize, worker: &mut Worker) {
+        self.told = None;
+        if start.told.is_some() {
+            // What comes behind it asks when it has started.
+            self.not_before = self.not_before.max(start.at);
+        }
         let queue_ns = reply.passage.map_or(0, Passage::total_ns);
         let ready = reply.start.add_nanos(queue_ns + reply.wanted_ns);
-        let unfrozen = ready.max(self.last_due);
+        let written = reply.start.add_nanos(reply.toll.reply_wait_ns);
+        let unfrozen = ready.max(written).max(self.last_due);
         reply.due = self.freezes.leave(unfrozen);
-        let earliest = reply.read.max(self.not_before);
-        if reply.start > earliest || reply.due > unfrozen {
+        let turn = start.turn();
+        let is_frozen = start.asked > start.earliest || reply.start > turn;
+        if is_frozen || reply.due > unfrozen {
             if reply.fault == FaultKind::None {
                 reply.fault = FaultKind::Frozen;
             }
             if !worker.is_late(reply.read) {
                 let mut note = |freeze, begin| worker.note_moved(freeze, begin);
-                self.freezes.each_around(earliest, reply.start, &mut note);
+                self.freezes
+                    .each_around(start.earliest, start.asked, &mut note);
+                self.freezes.each_around(turn, reply.start, &mut note);
                 self.freezes.each_around(unfrozen, reply.due, &mut note);
             }
+        }
+        if reply.toll.waited_ns > 0 || written > ready {
+            worker.counts.delayed += u64::from(!worker.is_late(reply.read));
         }
         reply.len = self.out.len() - before;
         let start = reply.start;
@@ -741,11 +1060,13 @@ impl Session {
 
     fn enqueue(&mut self, reply: Queued, own_row: bool) {
         self.last_due = reply.due;
+        self.unanswered += reply.count;
         if !own_row
             && self.queue.len() > self.released
             && let Some(last) = self.queue.back_mut()
             && (last.read, last.due, last.wanted_ns) == (reply.read, reply.due, reply.wanted_ns)
             && (last.class, last.fault, last.passage) == (reply.class, reply.fault, None)
+            && (last.toll, reply.toll) == (Toll::default(), Toll::default())
         {
             last.len += reply.len;
             last.count += 1;
@@ -761,22 +1082,13 @@ impl Session {
         self.phase = Phase::AfterReplies;
         let len = self.out.len() - before;
         if len > 0 {
+            let start = Start::at_once(now);
             let reply = Queued {
-                read: now,
-                start: now,
-                due: now,
-                drawn_ns: 0,
-                wanted_ns: 0,
-                passage: None,
-                len,
-                count: 1,
                 protocol: self.dialect.protocol(),
                 command: "protocol-error",
-                class: Class::Admin,
-                fault: FaultKind::None,
-                started: true,
+                ..Queued::new(now, &start, 0)
             };
-            self.answer(reply, before, worker);
+            self.answer(reply, &start, before, worker);
         }
     }
 
@@ -794,6 +1106,7 @@ impl Session {
             let queued = *front;
             self.partial -= queued.len;
             self.released -= 1;
+            self.unanswered -= queued.count;
             self.queue.pop_front();
             self.record(&queued, before, after, queued.len > 0, worker);
         }
@@ -818,6 +1131,7 @@ impl Session {
                 read: queued.read,
                 wanted_ns: queued.wanted_ns,
                 queue_ns: queued.passage.map(Passage::total_ns),
+                throttle_ns: queued.toll.waited_ns,
                 due: queued.due,
                 written: before,
             };
@@ -842,6 +1156,12 @@ impl Session {
                 read: queued.read,
                 started: queued.started,
                 start: queued.start,
+                request_bytes: queued.request_bytes,
+                reply_bytes: queued.len as u64,
+                throttle_place: queued.toll.place,
+                throttle_ns: queued.toll.waited_ns,
+                reply_place: queued.toll.reply_place,
+                reply_wait_ns: queued.toll.reply_wait_ns,
                 drawn_ns: queued.drawn_ns,
                 wanted_ns: queued.wanted_ns,
                 queue_place: queued.passage.map(|passage| passage.place),
@@ -854,6 +1174,20 @@ impl Session {
                 fault: queued.fault,
             });
         }
+    }
+}
+
+/// Notes what the limits did to a command while it was executed.
+#[cold]
+fn note_limited(reply: &mut Queued, limited: Limited, worker: &mut Worker) {
+    worker.counts.evicted += limited.evicted;
+    let counted = u64::from(!worker.is_late(reply.read));
+    worker.counts.out_of_memory += counted * limited.out_of_memory;
+    worker.counts.blocked += counted * u64::from(limited.blocked);
+    if limited.blocked {
+        reply.fault = FaultKind::Blocked;
+    } else if limited.out_of_memory > 0 {
+        reply.fault = FaultKind::OutOfMemory;
     }
 }
 
@@ -871,6 +1205,6 @@ fn watched_for(side: Protocol, shared: &Shared) -> (Option<Duration>, Option<Out
     }
 }
 
-fn lock(station: &Mutex<Station>) -> MutexGuard<'_, Station> {
-    station.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -38,6 +38,19 @@ pub struct ServerRow {
     pub started: bool,
     /// When it was executed.
     pub start: Stamp,
+    /// Bytes of the request.
+    pub request_bytes: u64,
+    /// Bytes of its reply.
+    pub reply_bytes: u64,
+    /// Its place in the order of all who asked the throttles and of all whose replies they counted,
+    /// from 0; `None` if no throttle selects it.
+    pub throttle_place: Option<u64>,
+    /// How long the throttles made it wait for its start, in nanoseconds.
+    pub throttle_ns: u64,
+    /// The place of its reply in the same order, if a throttle counted it.
+    pub reply_place: Option<u64>,
+    /// How long after its start a throttle let its reply be written at the earliest, in nanoseconds.
+    pub reply_wait_ns: u64,
     /// The delay that its law gave, in nanoseconds, before any change over time.
     pub drawn_ns: u64,
     /// The delay that was wanted for it, in nanoseconds.
@@ -74,11 +87,49 @@ pub enum FaultKind {
     Refused,
     /// Its connection was cut before its reply was due.
     Cut,
+    /// A throttle let it not pass: it was answered with an error and not executed.
+    Throttled,
+    /// A throttle let it, or one before it on its connection, not pass: it was not executed and is
+    /// never answered.
+    Dropped,
+    /// It was larger than it may be: it was answered with an error and not executed.
+    TooLarge,
+    /// It was answered that there is no memory for what it writes.
+    OutOfMemory,
+    /// It was answered that nobody may run its command.
+    Blocked,
 }
 
 impl FaultKind {
     /// All of them, in the order of their numbers.
-    pub const ALL: [Self; 4] = [Self::None, Self::Frozen, Self::Refused, Self::Cut];
+    pub const ALL: [Self; 9] = [
+        Self::None,
+        Self::Frozen,
+        Self::Refused,
+        Self::Cut,
+        Self::Throttled,
+        Self::Dropped,
+        Self::TooLarge,
+        Self::OutOfMemory,
+        Self::Blocked,
+    ];
+
+    /// Whether a limit other than the queue's refused it.
+    pub(crate) fn is_by_limit(self) -> bool {
+        matches!(
+            self,
+            Self::Throttled | Self::Dropped | Self::TooLarge | Self::OutOfMemory | Self::Blocked
+        )
+    }
+
+    /// Whether a request that this happened to was never executed and so drew no delay.
+    #[must_use]
+    pub fn prevents_execution(self) -> bool {
+        matches!(
+            self,
+            Self::Refused | Self::Throttled | Self::Dropped | Self::TooLarge
+        )
+    }
 }
 
 impl fmt::Display for FaultKind {
@@ -88,6 +139,11 @@ impl fmt::Display for FaultKind {
             Self::Frozen => "frozen",
             Self::Refused => "refused",
             Self::Cut => "cut",
+            Self::Throttled => "throttled",
+            Self::Dropped => "dropped",
+            Self::TooLarge => "too-large",
+            Self::OutOfMemory => "out-of-memory",
+            Self::Blocked => "blocked",
         })
     }
 }

@@ -114,6 +114,7 @@ impl VirtualServer {
             redis: address(config.redis_port, 6379),
             aerospike: address(config.aerospike_port, 3000),
             shared: address(config.shared_port, 4000),
+            ..Addresses::default()
         };
         let shared = Arc::new(Shared::new(config, started, wall, PostOffice::new(wakes)));
         // The cell is new, so setting it cannot fail.

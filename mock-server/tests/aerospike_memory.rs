@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use bytes::BytesMut;
 use kvlab_mock_server::ServerConfig;
-use kvlab_mock_server::dialect::{Context, Dialect, Flow, Listener};
+use kvlab_mock_server::dialect::{Context, Dialect, Flow, Limited, Listener};
 use kvlab_mock_server::event::PostOffice;
 use kvlab_mock_server::shared::Shared;
 use kvlab_protocol::aerospike::digest::{Key, digest};
@@ -64,6 +64,7 @@ fn warm_puts_and_gets_allocate_nothing() {
             let decoded = dialect.decode(frame).unwrap().unwrap();
             assert_eq!(decoded.len, frame.len());
             let mut context = Context {
+                limited: Limited::default(),
                 now,
                 worker: 0,
                 shared: &shared,

@@ -77,6 +77,21 @@ impl TokenBucket {
         turn
     }
 
+    /// As [`TokenBucket::reserve`], for any number of tokens: more than the bucket holds have come
+    /// when that many were added since it was last empty. Nobody else takes a token before that moment.
+    pub fn reserve_in_full(&mut self, now: Stamp, tokens: u64) -> Stamp {
+        self.refill_to(now);
+        let missing = self.units(tokens).saturating_sub(self.level);
+        let wait_ns = missing.div_ceil(u128::from(self.refill.numerator()));
+        let gained = wait_ns * u128::from(self.refill.numerator());
+        self.level = (self.level + gained).saturating_sub(self.units(tokens));
+        self.level = self.level.min(self.units(self.capacity));
+        self.as_of = self
+            .as_of
+            .add_nanos(u64::try_from(wait_ns).unwrap_or(u64::MAX));
+        self.as_of.max(now)
+    }
+
     /// Whole tokens in the bucket at `now`.
     pub fn available(&self, now: Stamp) -> u64 {
         let tokens = self.level_at(now.max(self.as_of)) / self.units(1);
@@ -174,6 +189,25 @@ mod tests {
         assert_eq!(bucket.next_available(at(0), 4), Stamp::MAX);
         assert_eq!(bucket.reserve(at(0), 4), Stamp::MAX);
         assert_eq!(bucket.available(at(0)), 3);
+    }
+
+    #[test]
+    fn more_than_the_capacity_comes_in_its_time() {
+        // 10 are there; of 35 the last 25 come at 1 per millisecond, and the next one behind them.
+        let mut bucket = bucket(10, 1_000);
+        assert_eq!(bucket.reserve_in_full(at(0), 35), at(25_000_000));
+        assert_eq!(bucket.reserve_in_full(at(0), 1), at(26_000_000));
+        assert_eq!(bucket.next_available(at(3), 1), at(27_000_000));
+        assert!(!bucket.take(at(26_999_999), 1));
+        // After a rest it is full again, and no fuller.
+        assert_eq!(
+            bucket.reserve_in_full(at(9_000_000_000), 10),
+            at(9_000_000_000)
+        );
+        assert_eq!(
+            bucket.reserve_in_full(at(9_000_000_000), 1),
+            at(9_001_000_000)
+        );
     }
 
     #[test]

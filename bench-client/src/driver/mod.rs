@@ -48,6 +48,11 @@ pub trait Driver {
     /// back-off until the driver removes the group.
     fn tend_failed(&mut self, _group: GroupId) {}
 
+    /// The name that the certificates of the group's node are for, where the cluster tells it.
+    fn server_name(&self, _group: GroupId) -> Option<&str> {
+        None
+    }
+
     /// The state of a connection that was just made.
     fn open(&mut self, group: GroupId, role: Role) -> Self::Session;
 

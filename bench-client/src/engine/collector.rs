@@ -325,6 +325,7 @@ impl Collector {
 fn worst_failure(leftovers: &mut [Leftover]) -> Option<RunError> {
     let weight = |error: &RunError| match error {
         RunError::LoginRefused { .. } => 3,
+        RunError::Tls { .. } => 2,
         RunError::HandshakeRefused { .. } => 2,
         RunError::Stopped => 0,
         _ => 1,

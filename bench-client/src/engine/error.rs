@@ -3,6 +3,7 @@
 use std::io;
 use std::net::SocketAddr;
 
+use super::TlsFault;
 use crate::settings::SettingsError;
 
 /// Why a run has no result.
@@ -36,6 +37,17 @@ pub enum RunError {
         /// Its words.
         text: String,
     },
+    /// TLS with the server cannot be had.
+    #[error("no TLS with {address}: {fault}")]
+    Tls {
+        /// The server.
+        address: SocketAddr,
+        /// What is wrong.
+        fault: TlsFault,
+    },
+    /// TLS cannot be spoken here.
+    #[error("cannot speak TLS: {0}")]
+    NoTls(String),
     /// Kernel stamps were demanded and the kernel gives none.
     #[error("no receive stamps of the kernel: {0}")]
     NoKernelStamps(String),

@@ -14,10 +14,12 @@ mod control;
 mod error;
 mod real;
 mod recorder;
+mod tls_fault;
 pub mod worker;
 
 pub use control::{Control, Observer, Silent};
 pub use error::RunError;
+pub use tls_fault::TlsFault;
 
 use crate::keyspace::Share;
 use crate::record::{ClientRow, ConnectRow, Summary};
@@ -41,7 +43,7 @@ pub struct RunResult {
 /// `observer` is called on the calling thread, once per interval.
 ///
 /// # Errors
-/// Settings that are not legal, no connection at all, or a refused login. A server that goes away
+/// Settings that are not legal, no connection at all, no TLS with the server, or a refused login. A server that goes away
 /// during the load is no error: the result says so in its notices.
 pub fn run(
     settings: &Settings,

@@ -10,6 +10,7 @@ mod load;
 mod login;
 mod measure;
 mod redis;
+mod tls;
 mod values;
 
 use std::num::NonZeroU32;
@@ -21,6 +22,7 @@ pub use load::{Arrivals, Load, MixOrder, Pipeline, PipelineMode, Stop};
 pub use login::{AerospikeLogin, Password};
 pub use measure::{KernelStamps, Polling};
 pub use redis::{RedisOperation, RedisTarget, RespVersion};
+pub use tls::{Identity, TlsSettings, TlsTextError, Trust, server_name};
 pub use values::{Content, MAX_VALUE_SIZE, SizeDistribution, ValueSettings};
 
 /// What a run does: whom it talks to, how hard, with what, and for how long.
@@ -28,6 +30,8 @@ pub use values::{Content, MAX_VALUE_SIZE, SizeDistribution, ValueSettings};
 pub struct Settings {
     /// The server and the operations to send to it.
     pub target: Target,
+    /// TLS, where connections are secured with it. Not under virtual time.
+    pub tls: Option<TlsSettings>,
     /// Worker threads; each owns its share of the connections and of the schedule.
     pub threads: NonZeroU32,
     /// Load connections in all, spread over the threads. With several nodes this is the number
@@ -140,6 +144,7 @@ impl Settings {
     pub fn new(target: Target) -> Self {
         Self {
             target,
+            tls: None,
             threads: NonZeroU32::MIN,
             connections: NonZeroU32::MIN,
             pipeline: Pipeline::default(),

@@ -2,11 +2,13 @@
 
 use kvlab_bench_client::record::{Notice, Outcomes, RowKind};
 use kvlab_bench_client::settings::{Arrivals, Load};
+use kvlab_mock_server::stamp::FaultKind;
 use kvlab_timing::Rate;
 use serde::Serialize;
 
 use crate::runner::Evidence;
 use crate::scenario::Expect;
+use crate::truth::Pair;
 use crate::truth::join::is_measured;
 use crate::verdict::Finding;
 
@@ -65,6 +67,7 @@ impl Accounting {
     pub(super) fn findings(&self, evidence: &Evidence, expect: &Expect) -> Vec<Finding> {
         let mut findings = vec![self.sums(evidence), self.failures(expect)];
         findings.extend(self.timetable(evidence));
+        findings.extend(self.counts(evidence, expect));
         findings
     }
 
@@ -98,6 +101,53 @@ impl Accounting {
             expect.failed, self.errors, self.timeouts, self.lost, self.not_sent
         );
         Finding::proof("failures", failed <= expect.failed, text)
+    }
+
+    /// As many requests ended in certain ways as they are to, by the client's count and by the
+    /// server's rows.
+    fn counts(&self, evidence: &Evidence, expect: &Expect) -> Option<Finding> {
+        let measured = |pair: &&Pair| pair.is_measured();
+        let count = |counts: &dyn Fn(&Pair) -> bool| {
+            let pairs = evidence.joined.pairs.iter().filter(measured);
+            pairs.filter(|pair| counts(pair)).count() as u64
+        };
+        let with = |fault| count(&|pair| pair.server.fault == fault);
+        let delayed = |pair: &Pair| {
+            let server = &pair.server;
+            let after = server.wait_ns + server.service_ns + server.wanted_ns;
+            server.throttle_ns > 0 || server.reply_wait_ns > after
+        };
+        let wanted = &expect.counts;
+        let all = [
+            ("hits", wanted.hits, self.hits),
+            ("misses", wanted.misses, self.misses),
+            ("errors", wanted.errors, self.errors),
+            ("time-outs", wanted.timeouts, self.timeouts),
+            ("delayed", wanted.delayed, count(&delayed)),
+            ("throttled", wanted.throttled, with(FaultKind::Throttled)),
+            ("dropped", wanted.dropped, with(FaultKind::Dropped)),
+            ("too large", wanted.too_large, with(FaultKind::TooLarge)),
+            (
+                "out of memory",
+                wanted.out_of_memory,
+                with(FaultKind::OutOfMemory),
+            ),
+            ("blocked", wanted.blocked, with(FaultKind::Blocked)),
+        ];
+        let judged = all
+            .iter()
+            .filter_map(|(name, wanted, found)| Some((name, (*wanted)?, found)));
+        let wrong: Vec<String> = judged
+            .clone()
+            .filter(|(_, wanted, found)| wanted != *found)
+            .map(|(name, wanted, found)| format!("{found} {name}, expected {wanted}"))
+            .collect();
+        let told: Vec<String> = judged
+            .map(|(name, _, found)| format!("{found} {name}"))
+            .collect();
+        (!told.is_empty()).then(|| {
+            Finding::proof("counts", wrong.is_empty(), told.join(", ")).with_examples(wrong)
+        })
     }
 
     /// As many requests were due as the timetable has.

@@ -4,7 +4,6 @@ use kvlab_bench_client::record::RowKind;
 use kvlab_mock_server::ServerRow;
 use kvlab_mock_server::exchange::Class;
 use kvlab_mock_server::latency::{Distribution, Replay, Selector};
-use kvlab_mock_server::stamp::FaultKind;
 
 use crate::runner::{Evidence, Tier};
 use crate::scenario::{Expect, Limit, Limits};
@@ -56,7 +55,7 @@ fn executed(evidence: &Evidence) -> impl Iterator<Item = &ServerRow> + Clone {
 
 /// Whether a law without selector gave a delay.
 fn is_executed(row: &&ServerRow) -> bool {
-    row.started && row.class != Class::Admin && row.fault != FaultKind::Refused
+    row.started && row.class != Class::Admin && !row.fault.prevents_execution()
 }
 
 /// The law of all requests, where there is but one.

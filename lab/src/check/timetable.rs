@@ -46,6 +46,9 @@ pub(crate) fn timetable_from(evidence: &Evidence, from: Stamp) -> Timetable {
     if !evidence.server.cuts.is_empty() {
         return Timetable::Unknown("the server ended connections");
     }
+    if !evidence.server.throttles.is_empty() {
+        return Timetable::Unknown("the server had throttles");
+    }
     if !all_load_answered(evidence) {
         return Timetable::Unknown("not every request was answered");
     }

@@ -13,6 +13,7 @@ use kvlab_bench_client::record::{ClientRow, RowKind, Summary};
 use kvlab_bench_client::settings::Target;
 use kvlab_bench_client::{RunError, Settings};
 use kvlab_mock_server::latency::{Cut, Freeze, LatencyRules, Queue, Shape};
+use kvlab_mock_server::limit::Throttle;
 use kvlab_mock_server::{ServerConfig, StartError};
 use kvlab_timing::Stamp;
 
@@ -21,6 +22,7 @@ use crate::truth::Joined;
 use crate::truth::cuts::Cuts;
 use crate::truth::line::LineRule;
 use crate::truth::shapes::Shapes;
+use crate::truth::throttle::Throttles;
 use crate::truth::timing::{Freezes, Rule};
 
 /// What a finished run of one client left behind.
@@ -121,6 +123,8 @@ pub struct ServerFacts {
     pub freezes: Vec<Freeze>,
     /// The moments at which it was to end connections.
     pub cuts: Vec<Cut>,
+    /// Its throttles.
+    pub throttles: Vec<Throttle>,
 }
 
 impl ServerFacts {
@@ -132,6 +136,7 @@ impl ServerFacts {
             queue: config.queue.clone(),
             freezes: config.freezes.clone(),
             cuts: config.cuts.clone(),
+            throttles: config.requests.throttles.clone(),
         }
     }
 
@@ -172,6 +177,7 @@ impl Evidence {
             shapes: self.server.shapes(),
             line: self.server.line(),
             cuts: self.server.cuts(),
+            throttles: Throttles::new(&self.server.throttles),
             open: self.settings.load.is_open(),
         }
     }

@@ -238,6 +238,34 @@ pub struct Expect {
     pub clamp: Option<Limit>,
     /// Requests that may fail: errors, time-outs, lost and never sent ones together.
     pub failed: u64,
+    /// How many requests of the measured part end in a certain way, exactly.
+    pub counts: Counts,
+}
+
+/// How many requests of the measured part end in a certain way; what is not given is not judged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub struct Counts {
+    /// Answered to the client: done or found.
+    pub hits: Option<u64>,
+    /// Answered to the client: nothing there.
+    pub misses: Option<u64>,
+    /// Answered to the client with an error.
+    pub errors: Option<u64>,
+    /// Timed out at the client.
+    pub timeouts: Option<u64>,
+    /// Delayed by a throttle.
+    pub delayed: Option<u64>,
+    /// Refused by a throttle.
+    pub throttled: Option<u64>,
+    /// Dropped by a throttle.
+    pub dropped: Option<u64>,
+    /// Refused for their size.
+    pub too_large: Option<u64>,
+    /// Refused for lack of memory.
+    pub out_of_memory: Option<u64>,
+    /// Refused because nobody may run their command.
+    pub blocked: Option<u64>,
 }
 
 /// The default tolerance of the reported service time. To those above the median the floor's own

@@ -7,7 +7,7 @@ use kvlab_mock_server::ServerConfig;
 use kvlab_mock_server::cli::Time;
 use kvlab_mock_server::config::ConfigError;
 use kvlab_mock_server::latency::{LatencyRules, Rule};
-use kvlab_mock_server::limit::ConnectionLimits;
+use kvlab_mock_server::limit::{ConnectionLimits, RequestLimits};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -29,6 +29,14 @@ pub(super) struct RawServer {
     queue: Option<Spanned<String>>,
     freeze: OneOrMore,
     cut: OneOrMore,
+    throttle: OneOrMore,
+    size_limit: OneOrMore,
+    max_memory: Option<Spanned<String>>,
+    eviction: Option<Spanned<String>>,
+    stop_writes: Option<Spanned<String>>,
+    block: OneOrMore,
+    block_form: Option<Spanned<String>>,
+    databases: usize,
     max_connections: Option<u64>,
     max_connections_per_address: Option<u64>,
     cores: u32,
@@ -57,6 +65,14 @@ impl Default for RawServer {
             queue: None,
             freeze: OneOrMore::default(),
             cut: OneOrMore::default(),
+            throttle: OneOrMore::default(),
+            size_limit: OneOrMore::default(),
+            max_memory: None,
+            eviction: None,
+            stop_writes: None,
+            block: OneOrMore::default(),
+            block_form: None,
+            databases: usual.redis.databases,
             max_connections: None,
             max_connections_per_address: None,
             cores: usual.connections.cores,
@@ -137,12 +153,19 @@ impl RawServer {
             seed: self.seed,
             latency,
             shapes: self.shape.parse("shape")?,
-            queue: OneOrMore(self.queue.into_iter().collect())
-                .parse("queue")?
-                .pop(),
+            queue: one(self.queue.as_ref(), "queue")?,
             freezes: self.freeze.parse("freeze")?,
             cuts: self.cut.parse("cut")?,
             users: self.user.parse("user")?,
+            requests: RequestLimits {
+                throttles: self.throttle.parse("throttle")?,
+                sizes: self.size_limit.parse("size-limit")?,
+                max_memory: one(self.max_memory.as_ref(), "max-memory")?,
+                eviction: one(self.eviction.as_ref(), "eviction")?,
+                stop_writes: one(self.stop_writes.as_ref(), "stop-writes")?,
+                blocked: self.block.parse("block")?,
+                block_form: one(self.block_form.as_ref(), "block-form")?.unwrap_or_default(),
+            },
             connections,
             spin: self.spin,
             record_rows: true,
@@ -154,6 +177,7 @@ impl RawServer {
                 (Some(text.span().start), format!("redis-version: {error}"))
             })?;
         }
+        config.redis.databases = self.databases;
         config.aerospike.namespaces = self.namespaces;
         config.check().map_err(|error| (None, error.to_string()))?;
         Ok(ServerPart { config })

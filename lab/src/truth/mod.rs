@@ -15,6 +15,7 @@ pub mod queue;
 pub mod replay;
 pub mod schedule;
 pub mod shapes;
+pub mod throttle;
 pub mod timing;
 
 pub use exact::{Quantile, Sorted};

@@ -2,11 +2,13 @@
 //!
 //! ```text
 //! start = the end of the freeze it falls into, if any, of
-//!           RESP:      read
+//!           RESP:      read, and no earlier than the start before it on the connection
 //!           Aerospike: the later of read and the end of the write of the reply before
+//!         and its turn by the throttles, which it asks at that moment ([`super::throttle`])
 //! wanted = what was drawn, changed by the shapes as of start
 //! due   = the end of the freeze it falls into, if any, of
-//!           the later of start + what it waits and takes in the queue + wanted and the due moment before it on the connection
+//!           the latest of start + what it waits and takes in the queue + wanted, its reply's turn by
+//!           the throttles, and the due moment before it on the connection
 //! ```
 //!
 //! The lab checks every pair of rows against it, and the order of the stamps against causality:
@@ -25,6 +27,7 @@ use super::cuts::Cuts;
 use super::join::Key;
 use super::line::{Line, LineRule};
 use super::shapes::Shapes;
+use super::throttle::{Passed, Throttles, differing};
 
 /// The freezes of a server as moments of the clock.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -154,6 +157,9 @@ pub enum Fault {
     Shape,
     /// Waited in the queue for longer or shorter than the rule gives, or refused without reason.
     Queue,
+    /// Waited for throttles for longer or shorter than the rule gives, or was let through or refused
+    /// against it.
+    Throttle,
     /// Answered after the cut of its connection, or cut without one.
     Cut,
     /// Rows of one connection with different numbers, or of different ones with the same.
@@ -185,6 +191,7 @@ impl Fault {
             Self::Due => "due at another moment than the rule gives",
             Self::Shape => "its delay did not change over time as the rule gives",
             Self::Queue => "did not pass the queue as the rule gives",
+            Self::Throttle => "did not fare with the throttles as the rule gives",
             Self::Cut => "answered after its connection was cut, or cut without a reason",
             Self::Connection => "number of its connection is not its connection's alone",
             Self::WrittenEarly => "written before it was due",
@@ -208,6 +215,8 @@ pub struct Rule {
     pub line: Option<LineRule>,
     /// The moments at which it was to end connections.
     pub cuts: Cuts,
+    /// Its throttles, before anybody asked them.
+    pub throttles: Throttles,
     /// Whether the load was an open loop.
     pub open: bool,
 }
@@ -221,6 +230,9 @@ pub fn faults(pairs: &[Pair], rule: &Rule) -> Vec<(Key, Fault)> {
     let mut last_due = 0;
     // The first read of the connection.
     let mut first_read = 0;
+    // Whether a request was dropped on the connection.
+    let mut is_silent = false;
+    let mut passed = Vec::new();
     let mut numbers = BTreeMap::new();
     for pair in pairs {
         let same = before.is_some_and(|before| {
@@ -230,12 +242,24 @@ pub fn faults(pairs: &[Pair], rule: &Rule) -> Vec<(Key, Fault)> {
         if !same {
             before = None;
             last_due = 0;
+            is_silent = false;
             first_read = pair.server.read.as_nanos();
         }
+        let is_dropped = pair.server.fault == FaultKind::Dropped;
+        passed.push(Passed {
+            row: &pair.server,
+            asked_ns: asked(pair, before, rule),
+        });
         let mut report = |fault| found.push((pair.key(), fault));
         check_client(pair, rule, &mut report);
         check_server(pair, before, last_due, rule, &mut report);
         check_both(pair, &mut report);
+        // Behind one that is dropped nothing is answered.
+        let first_dropped = pair.server.throttle_place.is_some();
+        if (is_silent && !is_dropped) || (is_dropped && is_silent == first_dropped) {
+            report(Fault::Throttle);
+        }
+        is_silent |= is_dropped;
         if !rule.cuts.keeps(pair, first_read) {
             report(Fault::Cut);
         }
@@ -249,7 +273,23 @@ pub fn faults(pairs: &[Pair], rule: &Rule) -> Vec<(Key, Fault)> {
         before = Some(pair);
     }
     check_line(pairs, rule, &mut |key| found.push((key, Fault::Queue)));
+    let wrong = differing(&rule.throttles, &passed);
+    let keys = wrong.into_iter().filter_map(|place| pairs.get(place));
+    found.extend(keys.map(|pair| (pair.key(), Fault::Throttle)));
     found
+}
+
+/// When a request asks the throttles: the moment at which it would start without them.
+fn asked(pair: &Pair, before: Option<&Pair>, rule: &Rule) -> u64 {
+    let server = &pair.server;
+    let earliest = match (server.protocol, before) {
+        (Protocol::Aerospike, Some(before)) => server.read.max(before.server.written_after),
+        (Protocol::Redis, Some(before)) if before.server.started => {
+            server.read.max(before.server.start)
+        }
+        _ => server.read,
+    };
+    rule.freezes.leave(server.connection, earliest.as_nanos())
 }
 
 /// Sends the requests through a station of the lab's own, in the order in which they came to that of
@@ -257,7 +297,9 @@ pub fn faults(pairs: &[Pair], rule: &Rule) -> Vec<(Key, Fault)> {
 fn check_line(pairs: &[Pair], rule: &Rule, report: &mut impl FnMut(Key)) {
     let passes = |pair: &&Pair| {
         let server = &pair.server;
-        rule.line.is_some() && server.started && server.class != Class::Admin
+        let fault = server.fault;
+        let never_came = fault.prevents_execution() && fault != FaultKind::Refused;
+        rule.line.is_some() && server.started && server.class != Class::Admin && !never_came
     };
     let (mut passing, outside): (Vec<&Pair>, Vec<&Pair>) = pairs.iter().partition(passes);
     for pair in outside {
@@ -311,14 +353,14 @@ fn check_server(
     let leave = |moment| rule.freezes.leave(server.connection, moment);
     let wanted = match server.class {
         Class::Admin => server.drawn_ns,
-        _ if server.fault == FaultKind::Refused || !server.started => 0,
+        _ if server.fault.prevents_execution() || !server.started => 0,
         _ => rule.shapes.wanted(server.drawn_ns, server.start.as_nanos()),
     };
     if server.wanted_ns != wanted {
         report(Fault::Shape);
     }
     if server.started {
-        check_moments(pair, before, last_due, leave, report);
+        check_moments(pair, asked(pair, before, rule), last_due, leave, report);
     }
     if server.answered && server.written < server.due {
         report(Fault::WrittenEarly);
@@ -330,22 +372,18 @@ fn check_server(
 
 fn check_moments(
     pair: &Pair,
-    before: Option<&Pair>,
+    asked: u64,
     last_due: u64,
     leave: impl Fn(u64) -> u64,
     report: &mut impl FnMut(Fault),
 ) {
     let server = &pair.server;
-    let earliest = match (server.protocol, before) {
-        (Protocol::Aerospike, Some(before)) => server.read.max(before.server.written_after),
-        _ => server.read,
-    };
     let start = server.start.as_nanos();
-    if start != leave(earliest.as_nanos()) {
+    if start != leave(asked + server.throttle_ns) {
         report(Fault::Start);
     }
     let ready = start + server.wait_ns + server.service_ns + server.wanted_ns;
-    let due = ready.max(last_due);
+    let due = ready.max(start + server.reply_wait_ns).max(last_due);
     if server.due.as_nanos() != leave(due) {
         report(Fault::Due);
     }
@@ -467,7 +505,7 @@ mod tests {
 
     #[test]
     fn every_broken_rule_is_found() {
-        let biases: [Bias; 16] = [
+        let biases: [Bias; 18] = [
             // A clock that is started late, after the server has read.
             (
                 |pair| pair.client.sent = pair.client.sent.add_nanos(11),
@@ -503,6 +541,8 @@ mod tests {
             (|pair| pair.server.drawn_ns -= 1, Fault::Shape),
             (|pair| pair.server.wait_ns += 1, Fault::Queue),
             (|pair| pair.server.queue_place = Some(0), Fault::Queue),
+            (|pair| pair.server.throttle_place = Some(0), Fault::Throttle),
+            (|pair| pair.server.throttle_ns += 1, Fault::Throttle),
             (|pair| pair.server.connection += 1, Fault::Connection),
             (
                 |pair| pair.server.written = pair.server.due.sub_nanos(1),

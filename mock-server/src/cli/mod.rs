@@ -32,6 +32,7 @@ use self::ports_file::PortsFile;
 use self::stop::StopSignals;
 use crate::server::{MockServer, StartError};
 use crate::shared::Addresses;
+use crate::tls::CertificateSource;
 use crate::truth::RowsLost;
 
 /// A mock of a Redis and an Aerospike server, with a timing model.
@@ -107,10 +108,16 @@ fn serve_and_print(args: ServeArgs, stdout: &mut dyn Write) -> Result<()> {
         .map(PortsFile::new)
         .transpose()?;
     take_all_files();
+    let made_in_memory =
+        config.speaks_tls() && config.tls.certificate == CertificateSource::InMemory;
     let server = MockServer::start(config).map_err(explain)?;
     let addresses = server.addresses();
     if let Some(file) = &ports_file {
         file.write(&addresses)?;
+    }
+    if made_in_memory {
+        // Where stderr is closed nobody wants to know.
+        let _ = writeln!(io::stderr(), "{MADE_IN_MEMORY}");
     }
     for (name, address) in listed(&addresses) {
         writeln!(stdout, "listening {name} {address}")?;
@@ -124,6 +131,10 @@ fn serve_and_print(args: ServeArgs, stdout: &mut dyn Write) -> Result<()> {
     }
     Ok(rows?)
 }
+
+const MADE_IN_MEMORY: &str = "note: no certificate is given, so one was made for this run, and clients \
+    that verify it will refuse it; --tls-self-signed DIR writes its authority for them to trust, \
+    --tls-cert and --tls-key take a certificate of yours";
 
 /// Every connection is an open file: raises the limit of this process as far as it may go.
 fn take_all_files() {
@@ -142,6 +153,9 @@ fn listed(addresses: &Addresses) -> impl Iterator<Item = (&'static str, std::net
         ("redis", addresses.redis),
         ("aerospike", addresses.aerospike),
         ("shared", addresses.shared),
+        ("redis-tls", addresses.redis_tls),
+        ("aerospike-tls", addresses.aerospike_tls),
+        ("shared-tls", addresses.shared_tls),
     ]
     .into_iter()
     .filter_map(|(name, address)| Some((name, address?)))

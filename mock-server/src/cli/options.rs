@@ -11,6 +11,8 @@ use crate::account::Account;
 use crate::config::RedisVersion;
 use crate::latency::{Cut, Freeze, Queue, Rule, Shape};
 use crate::limit::{AcceptLimit, AcceptRate, ConnectionLimit, OutputLimit};
+use crate::limit::{BlockForm, Blocked, ByteSize, Eviction, Share, SizeLimit, Throttle};
+use crate::tls::ClientAuth;
 
 /// The options of `serve`. Each but `--config` and `--print-config` is also a key of the
 /// configuration file.
@@ -31,6 +33,43 @@ pub struct ServeArgs {
     /// One port for both, told apart by the first byte; closes the other two unless they are given
     #[arg(long, value_name = "PORT", help_heading = "Listening")]
     pub port: Option<Port>,
+
+    /// Port for Redis clients over TLS: a number, 0 for a free one, off for none [default: off]
+    #[arg(long, value_name = "PORT", help_heading = "TLS")]
+    pub redis_tls_port: Option<Port>,
+
+    /// Port for Aerospike clients over TLS, likewise [default: off]
+    #[arg(long, value_name = "PORT", help_heading = "TLS")]
+    pub aerospike_tls_port: Option<Port>,
+
+    /// Opens no plain port: a protocol without a TLS port of its own speaks TLS on its usual one
+    /// [default: false]
+    #[arg(long, value_name = "BOOL", help_heading = "TLS", num_args = 0..=1,
+          default_missing_value = "true")]
+    pub tls_required: Option<bool>,
+
+    /// Certificate of the server, and the intermediate ones behind it, in PEM form; without one, one
+    /// is made for the run
+    #[arg(long, value_name = "FILE", help_heading = "TLS")]
+    pub tls_cert: Option<PathBuf>,
+
+    /// Private key of the certificate, in PEM form
+    #[arg(long, value_name = "FILE", help_heading = "TLS")]
+    pub tls_key: Option<PathBuf>,
+
+    /// Makes a certificate for this machine's own names and keeps it in this folder; clients trust
+    /// ca.pem there
+    #[arg(long, value_name = "DIR", help_heading = "TLS")]
+    pub tls_self_signed: Option<PathBuf>,
+
+    /// Authorities that sign the certificates of clients, in PEM form; without it no client is asked
+    /// for one
+    #[arg(long, value_name = "FILE", help_heading = "TLS")]
+    pub tls_client_ca: Option<PathBuf>,
+
+    /// Whether clients must have a certificate: optional or required [default: optional]
+    #[arg(long, value_name = "WORD", help_heading = "TLS")]
+    pub tls_client_auth: Option<ClientAuth>,
 
     /// Writes the ports to this file once they are open: lines such as redis=6379
     #[arg(long, value_name = "FILE", help_heading = "Listening")]
@@ -60,6 +99,42 @@ pub struct ServeArgs {
     #[arg(long, value_name = "CUT", help_heading = "Timing")]
     pub cut: Vec<OrNone<Cut>>,
 
+    /// Limits operations or bytes per time, may be repeated: ops=1000/s, in=10MB/s or out=10MB/s, then
+    /// [,burst=N][,per=server|client][,of=SELECTOR][,then=delay|error|drop][,text=TEXT], or none
+    #[arg(long, value_name = "THROTTLE", help_heading = "Limits on requests")]
+    pub throttle: Vec<OrNone<Throttle>>,
+
+    /// Limits sizes, may be repeated: request=10MB, key=32KB, value=1MB, arguments=3999,
+    /// pipeline=100, each with [,text=TEXT], or none
+    #[arg(long, value_name = "LIMIT", help_heading = "Limits on requests")]
+    pub size_limit: Vec<OrNone<SizeLimit>>,
+
+    /// Memory that data may take, or none [default: none]
+    #[arg(long, value_name = "SIZE", help_heading = "Limits on requests")]
+    pub max_memory: Option<OrNone<ByteSize>>,
+
+    /// What Redis evicts when it is full: noeviction, allkeys-lru, volatile-ttl, ...
+    /// [default: noeviction]
+    #[arg(long, value_name = "POLICY", help_heading = "Limits on requests")]
+    pub eviction: Option<Eviction>,
+
+    /// Share of the memory from which an Aerospike namespace takes no writes [default: 70%]
+    #[arg(long, value_name = "SHARE", help_heading = "Limits on requests")]
+    pub stop_writes: Option<OrNone<Share>>,
+
+    /// A command that nobody may run, may be repeated: config, client|kill, aerospike.truncate, or
+    /// none
+    #[arg(long, value_name = "COMMAND", help_heading = "Limits on requests")]
+    pub block: Vec<OrNone<Blocked>>,
+
+    /// How a blocked command is refused: unknown, noperm, or a text with {command}
+    /// [default: unknown]
+    #[arg(long, value_name = "FORM", help_heading = "Limits on requests")]
+    pub block_form: Option<BlockForm>,
+
+    /// Number of Redis databases [default: 16]
+    #[arg(long, value_name = "NUMBER", help_heading = "Limits on requests")]
+    pub databases: Option<usize>,
     /// Connections that Redis clients and Aerospike clients may each have, or none for the usual 10000
     /// and 15000
     #[arg(long, value_name = "NUMBER", help_heading = "Connections")]
@@ -180,12 +255,28 @@ impl ServeArgs {
             redis_port: self.redis_port,
             aerospike_port: self.aerospike_port,
             port: self.port,
+            redis_tls_port: self.redis_tls_port,
+            aerospike_tls_port: self.aerospike_tls_port,
+            tls_required: self.tls_required,
+            tls_cert: self.tls_cert,
+            tls_key: self.tls_key,
+            tls_self_signed: self.tls_self_signed,
+            tls_client_ca: self.tls_client_ca,
+            tls_client_auth: self.tls_client_auth,
             ports_file: self.ports_file,
             latency: (!self.latency.is_empty()).then_some(self.latency),
             shape: (!self.shape.is_empty()).then_some(self.shape),
             queue: self.queue,
             freeze: (!self.freeze.is_empty()).then_some(self.freeze),
             cut: (!self.cut.is_empty()).then_some(self.cut),
+            throttle: (!self.throttle.is_empty()).then_some(self.throttle),
+            size_limit: (!self.size_limit.is_empty()).then_some(self.size_limit),
+            max_memory: self.max_memory,
+            eviction: self.eviction,
+            stop_writes: self.stop_writes,
+            block: (!self.block.is_empty()).then_some(self.block),
+            block_form: self.block_form,
+            databases: self.databases,
             max_connections: self.max_connections,
             max_connections_per_address: self.max_connections_per_address,
             connection_limit: self.connection_limit,

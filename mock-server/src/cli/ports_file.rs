@@ -1,5 +1,5 @@
 //! The file that tells scripts which ports are open: `redis=6379`, `aerospike=3000`, `shared=4000`,
-//! one line for each that is.
+//! one line for each that is; TLS ports are `redis_tls`, `aerospike_tls` and `shared_tls`.
 //!
 //! It appears whole (written beside and renamed) and only once the ports accept connections; one
 //! left by an earlier run is removed before, so that whoever waits for it gets this run's ports. A
@@ -34,7 +34,7 @@ impl PortsFile {
     /// Writes the ports.
     pub(super) fn write(&self, addresses: &Addresses) -> Result<()> {
         let lines: String = listed(addresses)
-            .map(|(name, address)| format!("{name}={}\n", address.port()))
+            .map(|(name, address)| format!("{}={}\n", name.replace('-', "_"), address.port()))
             .collect();
         let mut beside = self.path.clone().into_os_string();
         beside.push(format!(".{}", std::process::id()));

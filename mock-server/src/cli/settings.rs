@@ -20,10 +20,14 @@ use serde::{Deserialize, Serialize};
 
 use super::port::Port;
 use crate::account::Account;
-use crate::config::{RedisVersion, ServerConfig};
+use crate::config::{ConfigError, RedisVersion, ServerConfig};
 use crate::latency::{Cut, Freeze, LatencyRules, Queue, Rule, Shape};
 use crate::limit::{AcceptLimit, AcceptRate, ConnectionLimit, ConnectionLimits, OutputLimit};
+use crate::limit::{
+    BlockForm, Blocked, ByteSize, Eviction, RequestLimits, Share, SizeLimit, Throttle,
+};
 use crate::server::StartError;
+use crate::tls::{CertificateSource, ClientAuth, TlsConfig};
 
 /// Settings of a server as given; what is `None` was not given. Lists that are given replace those
 /// they override.
@@ -38,6 +42,23 @@ pub struct Settings {
     pub aerospike_port: Option<Port>,
     /// Port for both.
     pub port: Option<Port>,
+    /// Port for RESP over TLS.
+    pub redis_tls_port: Option<Port>,
+    /// Port for Aerospike over TLS.
+    pub aerospike_tls_port: Option<Port>,
+    /// Whether no plain port is opened.
+    pub tls_required: Option<bool>,
+    /// Certificate of the server.
+    pub tls_cert: Option<PathBuf>,
+    /// Private key of the certificate.
+    pub tls_key: Option<PathBuf>,
+    /// Folder in which a certificate is made and kept.
+    pub tls_self_signed: Option<PathBuf>,
+    /// Authorities that sign the certificates of clients.
+    pub tls_client_ca: Option<PathBuf>,
+    /// Whether clients must have a certificate.
+    #[serde(with = "as_text::one")]
+    pub tls_client_auth: Option<ClientAuth>,
     /// Where to write the ports.
     pub ports_file: Option<PathBuf>,
     /// Latency rules.
@@ -55,6 +76,29 @@ pub struct Settings {
     /// The moments at which connections are ended.
     #[serde(with = "as_text::list")]
     pub cut: Option<Vec<OrNone<Cut>>>,
+    /// How much passes in a time.
+    #[serde(with = "as_text::list")]
+    pub throttle: Option<Vec<OrNone<Throttle>>>,
+    /// How large requests may be.
+    #[serde(with = "as_text::list")]
+    pub size_limit: Option<Vec<OrNone<SizeLimit>>>,
+    /// How much memory data may take.
+    #[serde(with = "as_text::one")]
+    pub max_memory: Option<OrNone<ByteSize>>,
+    /// What is evicted from the RESP side.
+    #[serde(with = "as_text::one")]
+    pub eviction: Option<Eviction>,
+    /// From which share of the memory on a namespace takes no writes.
+    #[serde(with = "as_text::one")]
+    pub stop_writes: Option<OrNone<Share>>,
+    /// Commands that nobody may run.
+    #[serde(with = "as_text::list")]
+    pub block: Option<Vec<OrNone<Blocked>>>,
+    /// How a RESP client is told so.
+    #[serde(with = "as_text::one")]
+    pub block_form: Option<BlockForm>,
+    /// Number of databases.
+    pub databases: Option<usize>,
     /// Connections of each protocol.
     #[serde(with = "as_text::count")]
     pub max_connections: Option<OrNone<u64>>,
@@ -135,12 +179,28 @@ impl Settings {
             redis_port: self.redis_port.or(other.redis_port),
             aerospike_port: self.aerospike_port.or(other.aerospike_port),
             port: self.port.or(other.port),
+            redis_tls_port: self.redis_tls_port.or(other.redis_tls_port),
+            aerospike_tls_port: self.aerospike_tls_port.or(other.aerospike_tls_port),
+            tls_required: self.tls_required.or(other.tls_required),
+            tls_cert: self.tls_cert.or(other.tls_cert),
+            tls_key: self.tls_key.or(other.tls_key),
+            tls_self_signed: self.tls_self_signed.or(other.tls_self_signed),
+            tls_client_ca: self.tls_client_ca.or(other.tls_client_ca),
+            tls_client_auth: self.tls_client_auth.or(other.tls_client_auth),
             ports_file: self.ports_file.or(other.ports_file),
             latency: self.latency.or(other.latency),
             shape: self.shape.or(other.shape),
             queue: self.queue.or(other.queue),
             freeze: self.freeze.or(other.freeze),
             cut: self.cut.or(other.cut),
+            throttle: self.throttle.or(other.throttle),
+            size_limit: self.size_limit.or(other.size_limit),
+            max_memory: self.max_memory.or(other.max_memory),
+            eviction: self.eviction.or(other.eviction),
+            stop_writes: self.stop_writes.or(other.stop_writes),
+            block: self.block.or(other.block),
+            block_form: self.block_form.or(other.block_form),
+            databases: self.databases.or(other.databases),
             max_connections: self.max_connections.or(other.max_connections),
             max_connections_per_address: self
                 .max_connections_per_address
@@ -186,12 +246,22 @@ impl Settings {
                 .unwrap_or(usual(AEROSPIKE_PORT))
                 .number(),
             shared_port,
+            tls: self.tls()?,
             latency: LatencyRules::new(self.latency.clone().unwrap_or_default())?,
             shapes: values(&self.shape),
             queue: self.queue.clone().and_then(|setting| setting.0),
             freezes: values(&self.freeze),
             cuts: values(&self.cut),
             users: values(&self.user),
+            requests: RequestLimits {
+                throttles: values(&self.throttle),
+                sizes: values(&self.size_limit),
+                max_memory: self.max_memory.and_then(|setting| setting.0),
+                eviction: self.eviction,
+                stop_writes: self.stop_writes.and_then(|setting| setting.0),
+                blocked: values(&self.block),
+                block_form: self.block_form.clone().unwrap_or_default(),
+            },
             connections: self.connections(),
             rows_file: self.rows.clone(),
             ..ServerConfig::default()
@@ -201,12 +271,48 @@ impl Settings {
         set(&mut config.seed, &self.seed);
         set(&mut config.spin, &self.spin);
         set(&mut config.redis.version, &self.redis_version);
+        set(&mut config.redis.databases, &self.databases);
         set(&mut config.aerospike.node_name, &self.node_name);
         set(&mut config.aerospike.cluster_name, &self.cluster_name);
         set(&mut config.aerospike.build, &self.build);
         set(&mut config.aerospike.namespaces, &self.namespaces);
         config.check()?;
         Ok(config)
+    }
+
+    fn tls(&self) -> Result<TlsConfig, ConfigError> {
+        let refuse = |what, expected| {
+            Err(ConfigError {
+                what,
+                found: "missing".to_owned(),
+                expected,
+            })
+        };
+        let certificate = match (&self.tls_cert, &self.tls_key, &self.tls_self_signed) {
+            (None, None, None) => CertificateSource::InMemory,
+            (None, None, Some(folder)) => CertificateSource::SelfSigned(folder.clone()),
+            (Some(certificate), Some(key), None) => CertificateSource::Files {
+                certificate: certificate.clone(),
+                key: key.clone(),
+            },
+            (Some(_), None, _) => return refuse("tls-key", "the key of tls-cert"),
+            (None, Some(_), _) => return refuse("tls-cert", "the certificate of tls-key"),
+            (Some(_), Some(_), Some(folder)) => {
+                return Err(ConfigError {
+                    what: "tls-self-signed",
+                    found: folder.display().to_string(),
+                    expected: "none beside tls-cert and tls-key",
+                });
+            }
+        };
+        Ok(TlsConfig {
+            redis_port: self.redis_tls_port.and_then(Port::number),
+            aerospike_port: self.aerospike_tls_port.and_then(Port::number),
+            required: self.tls_required.unwrap_or_default(),
+            certificate,
+            client_ca: self.tls_client_ca.clone(),
+            client_auth: self.tls_client_auth.unwrap_or_default(),
+        })
     }
 
     /// The limits on connections these settings give.
@@ -230,18 +336,41 @@ impl Settings {
     /// Every setting of `config`, defaults too, and those of `given` that concern the program alone.
     #[must_use]
     pub fn from_config(config: &ServerConfig, given: &Self) -> Self {
+        let (tls_cert, tls_key, tls_self_signed) = match &config.tls.certificate {
+            CertificateSource::InMemory => (None, None, None),
+            CertificateSource::Files { certificate, key } => {
+                (Some(certificate.clone()), Some(key.clone()), None)
+            }
+            CertificateSource::SelfSigned(folder) => (None, None, Some(folder.clone())),
+        };
         let limits = &config.connections;
         Self {
             bind: Some(config.bind),
             redis_port: Some(config.redis_port.into()),
             aerospike_port: Some(config.aerospike_port.into()),
             port: Some(config.shared_port.into()),
+            redis_tls_port: Some(config.tls.redis_port.into()),
+            aerospike_tls_port: Some(config.tls.aerospike_port.into()),
+            tls_required: Some(config.tls.required),
+            tls_cert,
+            tls_key,
+            tls_self_signed,
+            tls_client_ca: config.tls.client_ca.clone(),
+            tls_client_auth: Some(config.tls.client_auth),
             ports_file: given.ports_file.clone(),
             latency: Some(config.latency.rules().to_vec()),
             shape: settings(&config.shapes),
             queue: Some(OrNone(config.queue.clone())),
             freeze: settings(&config.freezes),
             cut: settings(&config.cuts),
+            throttle: settings(&config.requests.throttles),
+            size_limit: settings(&config.requests.sizes),
+            max_memory: Some(OrNone(config.requests.max_memory)),
+            eviction: Some(config.requests.eviction.unwrap_or_default()),
+            stop_writes: Some(OrNone(config.requests.stop_writes)),
+            block: settings(&config.requests.blocked),
+            block_form: Some(config.requests.block_form.clone()),
+            databases: Some(config.redis.databases),
             max_connections: limits.max.map(OrNone::some),
             max_connections_per_address: limits.max_per_address.map(OrNone::some),
             connection_limit: limits.at_cap,
@@ -456,12 +585,27 @@ mod tests {
 redis-port = 0
 aerospike-port = "off"
 port = 4000
+redis-tls-port = 0
+aerospike-tls-port = "off"
+tls-required = false
+tls-cert = "/tmp/cert.pem"
+tls-key = "/tmp/key.pem"
+tls-client-ca = "/tmp/ca.pem"
+tls-client-auth = "required"
 ports-file = "/tmp/ports"
 latency = ["constant(1ms)", "redis.get@user:*=lognormal(p50=300us,p99=2ms)"]
 shape = ["step(at=5s,factor=3)", "spike(at=5s,for=200ms,every=2s,add=20ms)"]
 queue = "servers=4,service=exponential(mean=1ms),limit=100"
 freeze = ["every=2s,for=150ms,first=1s", "at=3s,for=1s,connection=2"]
 cut = ["every=10s", "at=3s,connection=2,how=reset"]
+throttle = ["ops=1000/s,burst=10,then=error", "in=10MB/s,per=client,of=write"]
+size-limit = ["request=10MB,text=ERR {actual} > {limit}", "arguments=3999"]
+max-memory = "250MB"
+eviction = "allkeys-lru"
+stop-writes = "90%"
+block = ["config", "client|kill"]
+block-form = "noperm"
+databases = 1
 max-connections = 100
 max-connections-per-address = 10
 connection-limit = "error"
@@ -497,6 +641,9 @@ rows = "/tmp/rows.csv"
         assert_eq!(config.latency.rules().len(), 2);
         let first = |place: usize| config.freezes[place].when.first_ns;
         assert_eq!((first(0), first(1)), (1_000_000_000, 3_000_000_000));
+        assert_eq!(config.requests.throttles.len(), 2);
+        assert_eq!(config.requests.max_memory, Some(ByteSize(250_000_000)));
+        assert_eq!(config.redis.databases, 1);
         assert!(!config.spin);
         let limits = &config.connections;
         assert_eq!((limits.max, limits.max_per_address), (Some(100), Some(10)));
@@ -521,11 +668,23 @@ rows = "/tmp/rows.csv"
 redis-port = 6379
 aerospike-port = 3000
 port = "off"
+redis-tls-port = "off"
+aerospike-tls-port = "off"
+tls-required = false
+tls-client-auth = "optional"
 latency = []
 shape = []
 queue = "none"
 freeze = []
 cut = []
+throttle = []
+size-limit = []
+max-memory = "none"
+eviction = "noeviction"
+stop-writes = "none"
+block = []
+block-form = "unknown"
+databases = 16
 spin = true
 workers = 1
 seed = 0
@@ -549,6 +708,9 @@ stats = false
             ("freeze", "every=2s,for=150ms"),
             ("cut", "every=2s"),
             ("shape", "step(at=5s,factor=3)"),
+            ("throttle", "ops=1/s"),
+            ("size-limit", "key=1KB"),
+            ("block", "config"),
         ] {
             let one = Settings::from_toml(&format!("{key} = \"{text}\"")).unwrap();
             let list = Settings::from_toml(&format!("{key} = [\"{text}\"]")).unwrap();
@@ -588,6 +750,36 @@ stats = false
     }
 
     #[test]
+    fn a_certificate_has_a_key_and_one_origin() {
+        let resolve = |text: &str| {
+            let text = format!("redis-tls-port = 0\n{text}");
+            let config = Settings::from_toml(&text).unwrap().resolve();
+            config.map(|config| config.tls.certificate)
+        };
+        assert_eq!(resolve("").unwrap(), CertificateSource::InMemory);
+        assert_eq!(
+            resolve("tls-self-signed = \"d\"").unwrap(),
+            CertificateSource::SelfSigned("d".into())
+        );
+        for (text, message) in [
+            (
+                "tls-cert = \"c\"",
+                "tls-key is 'missing'; expected the key of tls-cert",
+            ),
+            (
+                "tls-key = \"k\"",
+                "tls-cert is 'missing'; expected the certificate of tls-key",
+            ),
+            (
+                "tls-cert = \"c\"\ntls-key = \"k\"\ntls-self-signed = \"d\"",
+                "tls-self-signed is 'd'; expected none beside tls-cert and tls-key",
+            ),
+        ] {
+            assert_eq!(resolve(text).unwrap_err().to_string(), message);
+        }
+    }
+
+    #[test]
     fn faults_in_a_file_are_told_with_line_and_key() {
         for (text, parts) in [
             ("seed = 1\nredis_port = 1\n", ["line 2", "redis_port"]),
@@ -603,6 +795,10 @@ stats = false
             ),
             ("redis-port = \"on\"\n", ["line 1", "expected a number"]),
             ("redis-version = \"7\"\n", ["line 1", "three numbers"]),
+            ("throttle = \"ops=1\"\n", ["line 1", "an amount above 0"]),
+            ("size-limit = \"key=0\"\n", ["line 1", "a size above 0"]),
+            ("eviction = \"lru\"\n", ["line 1", "allkeys-lru"]),
+            ("stop-writes = \"0.9\"\n", ["line 1", "1% to 100%"]),
             (
                 "max-connections = \"all\"\n",
                 ["line 1", "a whole number or 'none'"],

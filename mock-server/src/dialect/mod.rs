@@ -9,8 +9,11 @@ use std::sync::Arc;
 use bytes::BytesMut;
 use kvlab_timing::Stamp;
 
+use kvlab_protocol::aerospike::result_code::ResultCode;
+
 use crate::clients::ClientInfo;
 use crate::exchange::{Exchange, Protocol};
+use crate::limit::size::Excess;
 use crate::shared::Shared;
 
 /// A request found at the front of a buffer.
@@ -18,8 +21,31 @@ use crate::shared::Shared;
 pub struct Frame {
     /// Its length in bytes.
     pub len: usize,
-    /// Whether it asks for nothing and gets no reply, as an empty line does in RESP.
+    /// Whether it asks for nothing and gets no reply, as an empty line does in RESP, or the rest of a
+    /// request that was refused for its size.
     pub empty: bool,
+    /// In what it is larger than it may be; it is answered with an error then.
+    pub(crate) excess: Option<Excess>,
+}
+
+/// Why a request is answered with an error in place of being executed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Decline {
+    /// What a RESP client is told, without the leading `-`.
+    pub(crate) text: String,
+    /// What an Aerospike client is told.
+    pub(crate) code: ResultCode,
+}
+
+/// What limits did to a command while it was executed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Limited {
+    /// Writes that were refused because there is no memory.
+    pub out_of_memory: u64,
+    /// Whether it was refused because nobody may run it.
+    pub blocked: bool,
+    /// Keys that were evicted.
+    pub evicted: u64,
 }
 
 /// Input that breaks the protocol: the connection ends, with or without a last word.
@@ -57,6 +83,8 @@ pub struct Context<'a> {
     pub shared: &'a Arc<Shared>,
     /// The client it came from.
     pub client: &'a Arc<ClientInfo>,
+    /// What limits did to it.
+    pub limited: Limited,
 }
 
 impl Context<'_> {
@@ -161,6 +189,7 @@ impl Dialect {
             Self::Undecided => Frame {
                 len: frame.len(),
                 empty: true,
+                excess: None,
             },
             Self::Redis(redis) => redis.recall(frame),
             Self::Aerospike(aerospike) => aerospike.recall(frame),
@@ -216,6 +245,30 @@ impl Dialect {
             Self::Undecided => {}
             Self::Redis(redis) => redis.refuse_overloaded(out),
             Self::Aerospike(aerospike) => aerospike.refuse_overloaded(out),
+        }
+    }
+
+    /// Answers the request in `frame`, decoded or recalled last, which is not executed, with an error.
+    pub(crate) fn decline(
+        &mut self,
+        frame: &[u8],
+        why: &Decline,
+        context: &Context<'_>,
+        out: &mut BytesMut,
+    ) {
+        match self {
+            Self::Undecided => {}
+            Self::Redis(redis) => redis.decline(&why.text, context, out),
+            Self::Aerospike(aerospike) => aerospike.decline(frame, why.code, out),
+        }
+    }
+
+    /// Whether what was refused for its size is still coming in, to be passed over.
+    pub(crate) fn is_skipping(&self) -> bool {
+        match self {
+            Self::Undecided => false,
+            Self::Redis(redis) => redis.is_skipping(),
+            Self::Aerospike(aerospike) => aerospike.is_skipping(),
         }
     }
 

@@ -50,7 +50,7 @@ impl Selector {
     };
 
     /// Reads the selector that fills the first `len` bytes of `text`.
-    pub(super) fn parse(text: &str, len: usize) -> Result<Self, ParseError> {
+    pub(crate) fn parse(text: &str, len: usize) -> Result<Self, ParseError> {
         let whole = text.get(..len).unwrap_or(text);
         let (name, pattern) = match whole.split_once('@') {
             Some((name, pattern)) => (name, Some(pattern)),

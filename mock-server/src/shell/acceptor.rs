@@ -111,11 +111,22 @@ impl Turn {
             Verdict::Serve => None,
             Verdict::Hold(until) => Some(until),
             Verdict::Refuse(how) => {
+                let mut secure = false;
                 if let Ok(local) = socket.local_addr() {
                     // It is not served, but its address was accepted once more.
                     self.shared.clients.arrive(peer, local);
+                    secure = self.shared.tls_of(local).is_some();
                 }
-                return turn_away(socket, &how);
+                // Before a TLS handshake there is no way to say anything, as on a real server.
+                let told = matches!(how, Turned::Told(_));
+                return turn_away(
+                    socket,
+                    if secure && told {
+                        &Turned::Closed
+                    } else {
+                        &how
+                    },
+                );
             }
         };
         let admission = Admission { side, held_until };

@@ -19,6 +19,7 @@ pub(super) async fn serve(hub: Rc<Hub>, connection: Rc<Connection>) {
     if connection.session.borrow().ends_by_reset() {
         connection.transport.reset_when_closed();
     } else {
+        connection.transport.end();
         discard_input(&hub, &connection);
     }
     hub.connections.borrow_mut().remove(&connection.id);
@@ -29,8 +30,8 @@ pub(super) async fn serve(hub: Rc<Hub>, connection: Rc<Connection>) {
 fn discard_input(hub: &Hub, connection: &Connection) {
     let mut scratch = hub.scratch.borrow_mut();
     for _ in 0..READS_PER_ROUND {
-        match connection.transport.try_read(&mut scratch) {
-            Ok((read, _)) if read > 0 => {}
+        match connection.transport.discard(&mut scratch) {
+            Ok(read) if read > 0 => {}
             _ => return,
         }
     }
@@ -40,13 +41,16 @@ fn poll_round(hub: &Hub, connection: &Connection, context: &mut Context<'_>) -> 
     remember_waker(connection, context);
     // Bounded, so that one busy connection does not starve the others of its worker.
     for _ in 0..READS_PER_ROUND {
-        if connection.gone.get() || connection.session.borrow().is_finished() {
+        if connection.is_over() {
             return Poll::Ready(());
         }
         if connection.write_blocked.get() {
             match connection.transport.poll_writable(context) {
                 Poll::Ready(Ok(())) => {
                     connection.write_blocked.set(false);
+                    if connection.transport.push().is_err() {
+                        return Poll::Ready(());
+                    }
                     hub.flush(connection);
                     continue;
                 }
@@ -57,6 +61,9 @@ fn poll_round(hub: &Hub, connection: &Connection, context: &mut Context<'_>) -> 
         if !connection.session.borrow().wants_input() {
             connection.input_paused.set(true);
             return Poll::Pending;
+        }
+        if connection.transport.is_handshaking() {
+            hub.time_handshake(connection);
         }
         match poll_input(hub, connection, context) {
             Poll::Ready(Ok(())) => {}

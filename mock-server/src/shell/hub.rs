@@ -44,11 +44,16 @@ pub(super) struct Connection {
     /// The task does not wait for input, because the session wanted none.
     pub(super) input_paused: Cell<bool>,
     pub(super) gone: Cell<bool>,
+    /// When a TLS handshake that was begun has to be complete.
+    handshake_until: Cell<Option<Stamp>>,
     pub(super) task: RefCell<Option<Waker>>,
 }
 
 /// Size of the buffer that reads land in.
 const SCRATCH: usize = 64 * 1024;
+
+/// Time for a TLS handshake, from the moment the connection is first read.
+const HANDSHAKE_NS: u64 = 10_000_000_000;
 
 impl Hub {
     pub(super) fn new(clock: Clock, worker: Worker) -> Self {
@@ -81,6 +86,7 @@ impl Hub {
     pub(super) fn run_due(&self) {
         let mut now = self.clock.now();
         while let Some(connection) = self.pop_due(now) {
+            self.end_late_handshake(&connection, now);
             connection
                 .session
                 .borrow_mut()
@@ -135,6 +141,9 @@ impl Hub {
                 }
             }
         }
+        if connection.transport.keeps_output() && !connection.write_blocked.replace(true) {
+            connection.wake();
+        }
         if session.is_finished() || (connection.input_paused.get() && session.wants_input()) {
             connection.input_paused.set(false);
             connection.wake();
@@ -146,6 +155,34 @@ impl Hub {
         }
         if let Some(moment) = session.poll_end() {
             self.schedule(connection.id, &connection.end_scheduled, moment);
+        }
+        if let Some(moment) = connection.handshake_until.get() {
+            if connection.transport.is_handshaking() {
+                self.schedule(connection.id, &connection.end_scheduled, moment);
+            } else {
+                connection.handshake_until.set(None);
+            }
+        }
+    }
+
+    /// Begins the time for a connection's TLS handshake, unless it has begun: when the connection is
+    /// read for the first time, which may be long after it was accepted.
+    pub(super) fn time_handshake(&self, connection: &Connection) {
+        if connection.handshake_until.get().is_none() {
+            let until = self.clock.now().add_nanos(HANDSHAKE_NS);
+            connection.handshake_until.set(Some(until));
+            self.schedule(connection.id, &connection.end_scheduled, until);
+        }
+    }
+
+    /// Gives up a handshake that takes too long.
+    fn end_late_handshake(&self, connection: &Connection, now: Stamp) {
+        let until = connection.handshake_until.get();
+        if until.is_some_and(|until| until <= now) && connection.transport.is_handshaking() {
+            tracing::warn!(id = connection.id.0, "a TLS handshake took too long");
+            connection.handshake_until.set(None);
+            connection.gone.set(true);
+            connection.wake();
         }
     }
 
@@ -200,8 +237,17 @@ impl Connection {
             write_blocked: Cell::new(false),
             input_paused: Cell::new(false),
             gone: Cell::new(false),
+            handshake_until: Cell::new(None),
             task: RefCell::new(None),
         }
+    }
+
+    /// Whether it is to be closed now. What TLS took and the socket did not goes before, unless the
+    /// end comes at once.
+    pub(super) fn is_over(&self) -> bool {
+        let session = self.session.borrow();
+        self.gone.get()
+            || session.is_finished() && (session.ends_at_once() || !self.transport.keeps_output())
     }
 
     /// Has the connection's task look at its state again.

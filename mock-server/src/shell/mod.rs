@@ -9,6 +9,7 @@
 mod acceptor;
 mod connection;
 mod hub;
+mod secure;
 mod transport;
 mod worker_thread;
 

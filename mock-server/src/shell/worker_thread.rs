@@ -151,6 +151,7 @@ fn run(
             .session
             .borrow_mut()
             .close(now, &mut hub.worker.borrow_mut());
+        connection.transport.end();
     }
     hub.worker.borrow_mut().take_truth(now)
 }
@@ -219,7 +220,11 @@ fn accept(
     admission: Admission,
 ) {
     let id = client.id;
-    let transport = match Transport::new(socket) {
+    let tls = {
+        let worker = hub.worker.borrow();
+        worker.shared.tls_of(client.local).cloned()
+    };
+    let transport = match Transport::new(socket, tls) {
         Ok(transport) => transport,
         Err(error) => {
             tracing::warn!(%error, peer = %client.peer, "a connection could not be registered");

@@ -46,6 +46,9 @@ struct SlotIndex {
 /// Shards of every map: fixed, so that nothing depends on the number of cores.
 const SHARDS: usize = 64;
 
+/// Slots that a sample looks at in one go.
+const SAMPLE_STRIDE: usize = 32;
+
 impl<V> Keyspace<V> {
     /// An empty map whose hash is derived from `seed`.
     #[must_use]
@@ -179,6 +182,38 @@ impl<V> Keyspace<V> {
         (0..len).find_map(|step| index.slots.get((from + step) % len).cloned().flatten())
     }
 
+    /// Up to `count` keys that `wanted` says yes to, from the slot that `pick`, a uniform random
+    /// number, falls on, once around. `wanted` is called without any lock held.
+    #[must_use]
+    pub fn sample(
+        &self,
+        pick: u64,
+        count: usize,
+        mut wanted: impl FnMut(&[u8]) -> bool,
+    ) -> Vec<Arc<[u8]>> {
+        let mut found = Vec::with_capacity(count.min(SAMPLE_STRIDE));
+        let (mut seen, mut from) = (0, None);
+        loop {
+            let keys: Vec<_> = {
+                let index = self.index();
+                let len = index.slots.len();
+                if seen >= len || found.len() >= count {
+                    return found;
+                }
+                let start = *from.get_or_insert(usize::try_from(pick % len as u64).unwrap_or(0));
+                let steps = seen..len.min(seen + SAMPLE_STRIDE);
+                seen = steps.end;
+                let slots = steps.map(|step| index.slots.get((start + step) % len));
+                slots.flatten().flatten().cloned().collect()
+            };
+            for key in keys {
+                if found.len() < count && wanted(&key) {
+                    found.push(key);
+                }
+            }
+        }
+    }
+
     fn apply<R>(
         &self,
         key: &Arc<[u8]>,
@@ -290,6 +325,22 @@ mod tests {
             let times = seen.iter().filter(|k| k[..] == i.to_be_bytes()).count();
             assert_eq!(times, 1, "key {i}");
         }
+    }
+
+    #[test]
+    fn a_sample_goes_once_around_from_where_it_falls() {
+        let keys = Keyspace::new(1);
+        assert!(keys.sample(7, 3, |_| true).is_empty());
+        for i in 0..100u32 {
+            keys.update(&i.to_be_bytes(), |v| *v = Some(i));
+        }
+        let number = |key: &Arc<[u8]>| u32::from_be_bytes(key[..].try_into().unwrap());
+        let numbers = |found: Vec<Arc<[u8]>>| found.iter().map(number).collect::<Vec<_>>();
+        assert_eq!(numbers(keys.sample(198, 3, |_| true)), [98, 99, 0]);
+        let tenth = |key: &[u8]| key[3].is_multiple_of(10);
+        assert_eq!(numbers(keys.sample(95, 2, tenth)), [0, 10]);
+        assert_eq!(keys.sample(5, 1000, |_| true).len(), 100);
+        assert_eq!(keys.sample(5, 1000, |_| false).len(), 0);
     }
 
     #[test]

@@ -142,7 +142,7 @@ fn write_row(row: &ServerRow, wall: &WallClock, out: &mut impl Write) -> io::Res
     let since_read = |moment: Stamp| moment.saturating_since(row.read);
     writeln!(
         out,
-        "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
+        "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
         row.peer,
         row.ordinal,
         row.connection,
@@ -158,6 +158,10 @@ fn write_row(row: &ServerRow, wall: &WallClock, out: &mut impl Write) -> io::Res
         row.wanted_ns,
         row.wait_ns,
         row.service_ns,
+        row.throttle_ns,
+        row.reply_wait_ns,
+        row.request_bytes,
+        row.reply_bytes,
         since_read(row.due),
         since_read(row.written),
         since_read(row.written_after),
@@ -170,8 +174,9 @@ fn write_row(row: &ServerRow, wall: &WallClock, out: &mut impl Write) -> io::Res
 /// machine reads too; the other moments count from it. With address, ordinal and sequence rows join
 /// with those of a client.
 const HEADING: &str = "peer,ordinal,connection,sequence,protocol,class,command,read_unix_ns,read_ns,\
-                       started,start_ns,drawn_ns,wanted_ns,wait_ns,service_ns,due_ns,written_ns,\
-                       written_after_ns,answered,fault";
+                       started,start_ns,drawn_ns,wanted_ns,wait_ns,service_ns,throttle_ns,\
+                       reply_wait_ns,request_bytes,reply_bytes,due_ns,written_ns,written_after_ns,\
+                       answered,fault";
 
 #[cfg(test)]
 mod tests {
@@ -200,6 +205,12 @@ mod tests {
             read: at(1_000),
             started: true,
             start: at(1_500),
+            request_bytes: 20,
+            reply_bytes: 30,
+            throttle_place: Some(1),
+            throttle_ns: 8,
+            reply_place: Some(2),
+            reply_wait_ns: 9,
             drawn_ns: 10,
             wanted_ns: 20,
             queue_place: Some(0),
@@ -218,7 +229,7 @@ mod tests {
         let mut line = Vec::new();
         write_row(&row(9), &wall(), &mut line).unwrap();
         let line = String::from_utf8(line).unwrap();
-        let expected = "127.0.0.1:40001,0,3,9,redis,read,get,7000,1000,true,500,10,20,5,7,532,540,\
+        let expected = "127.0.0.1:40001,0,3,9,redis,read,get,7000,1000,true,500,10,20,5,7,8,9,20,30,532,540,\
                         541,true,frozen\n";
         assert_eq!(line, expected);
         assert_eq!(line.split(',').count(), HEADING.split(',').count());

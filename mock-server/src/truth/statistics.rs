@@ -24,7 +24,8 @@ pub struct Timings {
     pub sojourn: Histogram<u64>,
     /// `written - due`: the injection error.
     pub injection_error: Histogram<u64>,
-    /// `(due - read) - (wanted and queue)`: time spent waiting for order or for the end of a freeze.
+    /// `(due - read) - (wanted, queue and throttle)`: time spent waiting for order or for the end of a
+    /// freeze.
     pub order_delay: Histogram<u64>,
     /// What requests spent in the queue, waiting and being served; empty without a queue.
     pub queue: Histogram<u64>,
@@ -55,6 +56,8 @@ pub(crate) struct Times {
     pub(crate) wanted_ns: u64,
     /// What it spent in the queue, if it passed one.
     pub(crate) queue_ns: Option<u64>,
+    /// What throttles made it wait.
+    pub(crate) throttle_ns: u64,
     pub(crate) due: Stamp,
     pub(crate) written: Stamp,
 }
@@ -63,7 +66,7 @@ impl Timings {
     /// Records `count` requests that share their stamps.
     pub(crate) fn record(&mut self, count: u64, times: &Times) {
         let given = times.due.saturating_since(times.read);
-        let asked = times.wanted_ns + times.queue_ns.unwrap_or(0);
+        let asked = times.wanted_ns + times.queue_ns.unwrap_or(0) + times.throttle_ns;
         self.wanted.saturating_record_n(times.wanted_ns, count);
         self.given.saturating_record_n(given, count);
         self.sojourn
@@ -133,6 +136,20 @@ pub struct Counts {
     pub unanswered: u64,
     /// Requests that a full queue refused; they are answered.
     pub refused: u64,
+    /// Requests whose start or reply a throttle delayed.
+    pub delayed: u64,
+    /// Requests that a throttle refused; they are answered.
+    pub throttled: u64,
+    /// Requests that a throttle dropped, and those behind them; they are never answered.
+    pub dropped: u64,
+    /// Requests that were too large; they are answered.
+    pub too_large: u64,
+    /// Writes for which there was no memory; they are answered.
+    pub out_of_memory: u64,
+    /// Requests for commands that nobody may run; they are answered.
+    pub blocked: u64,
+    /// Keys that were evicted.
+    pub evicted: u64,
     /// Replies to requests that were read before the run began; they are counted nowhere else.
     pub late: u64,
     /// Connections accepted.
@@ -160,6 +177,13 @@ impl Counts {
         self.answered += other.answered;
         self.unanswered += other.unanswered;
         self.refused += other.refused;
+        self.delayed += other.delayed;
+        self.throttled += other.throttled;
+        self.dropped += other.dropped;
+        self.too_large += other.too_large;
+        self.out_of_memory += other.out_of_memory;
+        self.blocked += other.blocked;
+        self.evicted += other.evicted;
         self.late += other.late;
         self.accepted += other.accepted;
         self.accepting.merge(&other.accepting);
@@ -300,6 +324,7 @@ mod tests {
                 read,
                 wanted_ns,
                 queue_ns: None,
+                throttle_ns: 0,
                 due: read.add_nanos(wanted_ns + 50),
                 written: read.add_nanos(wanted_ns + 57),
             };

@@ -10,6 +10,8 @@ mod backlog;
 mod client;
 mod expiry;
 mod limits;
+mod memory;
+mod requests;
 mod versions;
 mod virtual_server;
 mod workers;

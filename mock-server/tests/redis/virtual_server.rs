@@ -50,8 +50,13 @@ impl Laboratory {
     }
 
     pub(crate) fn connect(&mut self) -> ConnId {
+        self.connect_from([127, 0, 0, 1])
+    }
+
+    /// A client of another address.
+    pub(crate) fn connect_from(&mut self, address: [u8; 4]) -> ConnId {
         self.clients += 1;
-        let peer = SocketAddr::from(([127, 0, 0, 1], 40_000 + self.clients));
+        let peer = SocketAddr::from((address, 40_000 + self.clients));
         let id = self.server.accept(self.now, Listener::Redis, peer);
         self.collect();
         id

@@ -7,4 +7,5 @@ mod direct;
 mod documents;
 mod embedded;
 mod program;
+mod tls;
 mod wire;

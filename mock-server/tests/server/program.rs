@@ -125,6 +125,51 @@ fn one_port_serves_both_protocols() {
 }
 
 #[test]
+fn tls_ports_are_announced_and_their_authority_is_written() {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+    let folder = folder.join(format!("tls.{}", std::process::id()));
+    let file = TempFile::new("tls-ports", "");
+    let tls = ["--redis-tls-port", "0", "--aerospike-tls-port", "0"];
+    let rest = ["--tls-self-signed", folder.to_str().unwrap()];
+    let args = [&FREE_PORTS[..], &tls, &rest, &["--ports-file", file.name()]].concat();
+    let mut ports = String::new();
+    let mut server = Server::start(&args);
+    for name in ["redis", "aerospike", "redis-tls", "aerospike-tls"] {
+        let port = server.listening(name).port();
+        ports += &format!("{}={port}\n", name.replace('-', "_"));
+    }
+    assert_eq!(fs::read_to_string(&file.0).unwrap(), ports);
+    let written = fs::read_to_string(folder.join("ca.pem")).unwrap();
+    server.signal(Signal::TERM);
+    assert_eq!(server.end(), (Some(0), String::new(), String::new()));
+    // The next server goes on with what it finds.
+    let mut server = Server::start(&args);
+    server.listening("redis");
+    server.signal(Signal::TERM);
+    drop(server);
+    assert_eq!(fs::read_to_string(folder.join("ca.pem")).unwrap(), written);
+    fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn required_tls_without_a_certificate_says_what_to_do() {
+    let mut server = Server::start(&with_free_ports(&["--tls-required"]));
+    let redis = server.listening("redis-tls");
+    server.listening("aerospike-tls");
+    assert!(Client::connect(redis).ask_and_lose("PING"));
+    server.signal(Signal::TERM);
+    let (code, stdout, stderr) = server.end();
+    assert_eq!((code, stdout.as_str()), (Some(0), ""));
+    assert!(stderr.contains("--tls-self-signed DIR"), "{stderr}");
+    let (code, _, stderr) = Server::start(&["--tls-required", "--tls-cert", "/nonexistent"]).end();
+    assert_eq!(code, Some(2));
+    assert_eq!(
+        stderr,
+        "error: tls-key is 'missing'; expected the key of tls-cert\n"
+    );
+}
+
+#[test]
 fn a_taken_port_is_a_clear_error() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap();

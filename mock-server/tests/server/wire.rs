@@ -28,6 +28,13 @@ impl Client {
         self.line()
     }
 
+    /// Whether the server resets the connection in place of a reply.
+    pub(crate) fn ask_and_lose(&mut self, command: &str) -> bool {
+        self.send(format!("{command}\r\n").as_bytes());
+        let error = self.stream.read_line(&mut String::new());
+        error.is_err_and(|error| error.kind() == io::ErrorKind::ConnectionReset)
+    }
+
     /// Writes without waiting for a reply.
     pub(crate) fn send(&mut self, bytes: &[u8]) {
         self.stream.get_mut().write_all(bytes).unwrap();

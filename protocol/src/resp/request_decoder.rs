@@ -26,6 +26,10 @@ pub struct RequestLimits {
     pub max_bulk: u64,
     /// Most arguments of one request.
     pub max_args: u64,
+    /// Longest request in bytes. A longer one in the array form is given up as soon as the length of
+    /// an argument shows it, and its remaining bytes are passed over without being kept: see
+    /// [`RequestDecoder::excess`].
+    pub max_request: u64,
     /// True until a connection that must authenticate has done so: at most 10 arguments of 16 KiB.
     pub unauthenticated: bool,
 }
@@ -36,6 +40,7 @@ impl Default for RequestLimits {
             max_inline: 64 * 1024,
             max_bulk: 512 * 1024 * 1024,
             max_args: i32::MAX.unsigned_abs().into(),
+            max_request: u64::MAX,
             unauthenticated: false,
         }
     }
@@ -105,6 +110,8 @@ pub struct RequestDecoder {
     remaining: u64,
     /// Length of the argument at `pos`, in state `Body`.
     bulk_len: usize,
+    /// Bytes that a request above the limit was seen to have.
+    excess: Option<u64>,
     spans: Vec<Span>,
     /// Unescaped arguments of an inline request.
     inline: Vec<u8>,
@@ -120,6 +127,10 @@ enum State {
     Length,
     Body,
     Inline,
+    /// Inside the bytes of an argument of a request that was given up; `bulk_len` are still to come.
+    Skip,
+    /// Before the length line of a further argument of such a request.
+    SkipLength,
 }
 
 impl RequestDecoder {
@@ -155,10 +166,12 @@ impl RequestDecoder {
         }
         let result = match self.state {
             State::Inline => self.decode_inline(buf, limits),
+            State::Skip | State::SkipLength => return self.skip(buf, limits),
             _ => self.decode_array(buf, limits),
         };
         match result {
             Ok(None) => Ok(None),
+            Ok(Some(n)) if self.excess.is_some() => Ok(Some(n)),
             Ok(Some(n)) => {
                 self.state = State::Between;
                 self.refuse_other_protocols(buf)?;
@@ -182,7 +195,29 @@ impl RequestDecoder {
         )
     }
 
+    /// The bytes that the request last completed was seen to have, at least, when it is longer than
+    /// `max_request`. What [`RequestDecoder::decode`] returned is then its front, with the arguments
+    /// that are whole in it; the calls that follow return what is passed over, as requests without
+    /// arguments, until it is over.
+    #[must_use]
+    #[inline]
+    pub fn excess(&self) -> Option<u64> {
+        self.excess
+    }
+
+    /// Whether bytes of a request that was given up are still to be passed over.
+    #[must_use]
+    pub fn is_skipping(&self) -> bool {
+        matches!(self.state, State::Skip | State::SkipLength)
+    }
+
+    /// Forgets what it was in the middle of.
+    pub fn restart(&mut self) {
+        self.state = State::Between;
+    }
+
     fn begin(&mut self, first: u8) {
+        self.excess = None;
         self.spans.clear();
         if self.spans.capacity() > Self::SPANS_KEPT {
             self.spans.shrink_to(Self::SPANS_KEPT);
@@ -229,6 +264,10 @@ impl RequestDecoder {
                 limits.check_bulk(len)?;
                 self.bulk_len = len;
                 self.state = State::Body;
+                let whole = self.pos.saturating_add(len).saturating_add(2);
+                if u64::try_from(whole).unwrap_or(u64::MAX) > limits.max_request {
+                    return Ok(Some(self.give_up(whole)));
+                }
             }
             let end = self.pos.saturating_add(self.bulk_len);
             let next = end.saturating_add(2);
@@ -244,6 +283,56 @@ impl RequestDecoder {
             self.state = State::Length;
         }
         Ok(Some(self.pos))
+    }
+
+    /// The argument at `pos` makes the request longer than it may be: passes over the rest of it.
+    #[cold]
+    fn give_up(&mut self, whole: usize) -> usize {
+        self.excess = Some(u64::try_from(whole).unwrap_or(u64::MAX));
+        self.bulk_len = self.bulk_len.saturating_add(2);
+        self.remaining -= 1;
+        self.state = State::Skip;
+        self.pos
+    }
+
+    /// Passes over what is there of a request that was given up.
+    #[cold]
+    fn skip(&mut self, buf: &[u8], limits: &RequestLimits) -> Result<Option<usize>, RequestError> {
+        self.excess = None;
+        self.spans.clear();
+        let mut used = 0;
+        loop {
+            let rest = buf.get(used..).unwrap_or_default();
+            if self.state == State::Skip {
+                let passed = rest.len().min(self.bulk_len);
+                used += passed;
+                self.bulk_len -= passed;
+                if self.bulk_len > 0 {
+                    break;
+                }
+                self.state = State::SkipLength;
+            }
+            if self.remaining == 0 {
+                self.state = State::Between;
+                break;
+            }
+            let rest = buf.get(used..).unwrap_or_default();
+            (self.pos, self.scanned) = (0, 0);
+            match self.take_length(rest, limits) {
+                Ok(None) => break,
+                Ok(Some(len)) => {
+                    used += self.pos;
+                    self.bulk_len = len.saturating_add(2);
+                    self.remaining -= 1;
+                    self.state = State::Skip;
+                }
+                Err(error) => {
+                    self.state = State::Between;
+                    return Err(error);
+                }
+            }
+        }
+        Ok((used > 0).then_some(used))
     }
 
     /// Length of the argument whose `$` line starts at `pos`; moves behind the line.

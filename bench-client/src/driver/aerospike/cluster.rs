@@ -17,6 +17,8 @@ pub(super) struct Cluster {
     /// The group of each partition's master.
     masters: Box<[Option<GroupId>]>,
     changes: VecDeque<Topology>,
+    /// Whether nodes are reached over TLS.
+    tls: bool,
 }
 
 /// One node, known by the group of its connections.
@@ -26,10 +28,12 @@ pub(super) struct Node {
     address: SocketAddr,
     /// Its name, once it has told it, or the one it is expected to tell.
     pub(super) name: Option<String>,
+    /// The name in its certificate, where a peer told it.
+    tls_name: Option<String>,
     /// Whether it told its name and has a pool.
     pub(super) joined: bool,
-    /// Names and addresses of its peers, as it told them last.
-    peers: Vec<(String, SocketAddr)>,
+    /// Names of its peers, as it told them last.
+    peers: Vec<String>,
     pub(super) peers_generation: Option<i64>,
     pub(super) partition_generation: Option<i64>,
     failures: u32,
@@ -45,9 +49,24 @@ impl Cluster {
             nodes: Vec::new(),
             masters: vec![None; PARTITIONS].into(),
             changes: VecDeque::new(),
+            tls: false,
         };
         cluster.try_seed();
         cluster
+    }
+
+    /// Has the nodes reached over TLS.
+    pub(super) fn use_tls(&mut self) {
+        self.tls = true;
+    }
+
+    /// The question for the peers of a node.
+    pub(super) fn peers_question(&self) -> &'static str {
+        if self.tls {
+            "peers-tls-std"
+        } else {
+            "peers-clear-std"
+        }
     }
 
     /// The namespace the load goes to.
@@ -113,18 +132,21 @@ impl Cluster {
     pub(super) fn listed(&mut self, group: GroupId, default_port: Option<u16>, peers: &[Peer]) {
         let peers: Vec<_> = peers
             .iter()
-            .filter_map(|peer| Some((peer.node.clone(), address(peer, default_port)?)))
+            .filter_map(|peer| {
+                let tls_name = Some(peer.tls_name.clone()).filter(|name| !name.is_empty());
+                Some((peer.node.clone(), address(peer, default_port)?, tls_name))
+            })
             .collect();
-        for (name, address) in &peers {
+        for (name, address, tls_name) in &peers {
             let known = self.nodes.iter().any(|node| {
                 !node.removed && (node.name.as_deref() == Some(name) || node.address == *address)
             });
             if !known {
-                self.add(*address, Some(name.clone()));
+                self.add(*address, Some(name.clone()), tls_name.clone());
             }
         }
         if let Some(node) = self.node_mut(group) {
-            node.peers = peers;
+            node.peers = peers.into_iter().map(|(name, ..)| name).collect();
         }
         self.drop_lost();
     }
@@ -167,10 +189,7 @@ impl Cluster {
             self.nodes.iter().any(|node| {
                 !node.removed
                     && node.failures == 0
-                    && node
-                        .peers
-                        .iter()
-                        .any(|(peer, _)| Some(peer.as_str()) == name)
+                    && node.peers.iter().any(|peer| Some(peer.as_str()) == name)
             })
         };
         let lost: Vec<GroupId> = self
@@ -203,11 +222,11 @@ impl Cluster {
     fn try_seed(&mut self) {
         if let Some(seed) = self.seeds.pop_front() {
             self.seeds.push_back(seed);
-            self.add(seed, None);
+            self.add(seed, None, None);
         }
     }
 
-    fn add(&mut self, address: SocketAddr, name: Option<String>) {
+    fn add(&mut self, address: SocketAddr, name: Option<String>, tls_name: Option<String>) {
         // The bound of group numbers is far above any cluster's size times its changes in a run.
         let Ok(number) = u16::try_from(self.nodes.len()) else {
             return;
@@ -217,6 +236,7 @@ impl Cluster {
             group,
             address,
             name,
+            tls_name,
             joined: false,
             peers: Vec::new(),
             peers_generation: None,
@@ -225,6 +245,13 @@ impl Cluster {
             removed: false,
         });
         self.changes.push_back(Topology::Tend { group, address });
+    }
+}
+
+impl Node {
+    /// The name in its certificate, where the cluster tells it.
+    pub(super) fn tls_name(&self) -> Option<&str> {
+        self.tls_name.as_deref()
     }
 }
 

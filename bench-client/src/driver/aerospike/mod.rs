@@ -138,6 +138,14 @@ impl AerospikeDriver {
         }
     }
 
+    /// The same for a cluster that is reached over TLS: nodes are asked for the addresses, and the
+    /// names, that their peers have there.
+    #[must_use]
+    pub fn over_tls(mut self) -> Self {
+        self.cluster.use_tls();
+        self
+    }
+
     /// The digest of the key of this number.
     fn digest_of(&mut self, number: u64, keys: &KeySpace) -> Digest {
         if let Some((known, digest)) = self.hashed
@@ -164,6 +172,10 @@ impl Driver for AerospikeDriver {
 
     fn is_settled(&self) -> bool {
         self.cluster.is_complete()
+    }
+
+    fn server_name(&self, group: GroupId) -> Option<&str> {
+        self.cluster.node(group)?.tls_name()
     }
 
     fn tend_interval(&self) -> Option<Duration> {

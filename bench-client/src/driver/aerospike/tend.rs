@@ -5,7 +5,7 @@
 //! | `node partition-generation build` | first | the name is checked, the pool is opened |
 //! | `user-agent-set:value=…` | once, from build 8.1 on | |
 //! | `node peers-generation partition-generation` | every tend | generations are compared |
-//! | `peers-clear-std` | the peers generation changed | new peers are tended |
+//! | `peers-clear-std`, over TLS `peers-tls-std` | the peers generation changed | new peers are tended |
 //! | `partition-generation replicas` | the partition generation changed | the table is updated |
 
 use base64::Engine as _;
@@ -82,7 +82,7 @@ impl Tend {
                 &[&user_agent]
             }
             Question::Generations => &["node", "peers-generation", "partition-generation"],
-            Question::Peers => &["peers-clear-std"],
+            Question::Peers => &[cluster.peers_question()],
             Question::Replicas => &["partition-generation", "replicas"],
         };
         put_request(commands.iter().copied(), out);
@@ -142,8 +142,9 @@ impl Tend {
                 self.partitions = Some(generation("partition-generation")?);
             }
             Question::Peers => {
-                let peers = Peers::parse(value("peers-clear-std")?.as_bytes())
-                    .map_err(|error| refusal(&format!("peers-clear-std: {error}")))?;
+                let question = cluster.peers_question();
+                let peers = Peers::parse(value(question)?.as_bytes())
+                    .map_err(|error| refusal(&format!("{question}: {error}")))?;
                 cluster.listed(self.group, peers.default_port, &peers.peers);
                 if let Some(node) = cluster.node_mut(self.group) {
                     node.peers_generation = self.peers;

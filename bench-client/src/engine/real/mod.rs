@@ -6,6 +6,7 @@
 mod cpu;
 mod kernel;
 mod shell;
+mod tls;
 mod transport;
 mod turns;
 
@@ -23,6 +24,8 @@ use tokio::task::spawn_local;
 pub(super) use self::cpu::CpuTime;
 use self::kernel::Stamping;
 use self::shell::Shell;
+use self::tls::Securing;
+use self::transport::Connector;
 use self::turns::Turns;
 use super::collector::{Collector, Leftover};
 use super::recorder::Part;
@@ -67,6 +70,8 @@ pub(super) fn run(
     observer: &mut dyn Observer,
 ) -> Result<RunResult, RunError> {
     let stamping = Stamping::prepare(settings.kernel_stamps)?;
+    let securing = settings.tls.as_ref().map(Securing::prepare).transpose()?;
+    let connector = Connector::new(stamping.is_on(), securing);
     let block = ValueBlock::new(&settings.values, settings.seed);
     let (signal, signals) = watch::channel(Signal::Wait);
     let (messages, inbox) = mpsc::channel();
@@ -85,7 +90,7 @@ pub(super) fn run(
                 messages: messages.clone(),
                 returned,
                 signals: signals.clone(),
-                stamped: stamping.is_on(),
+                connector: connector.clone(),
             };
             let alarm = Alarm(messages.clone());
             let thread = thread::Builder::new()
@@ -201,8 +206,7 @@ struct Seat<'a> {
     messages: Sender<Message>,
     returned: Receiver<Tally>,
     signals: watch::Receiver<Signal>,
-    /// Whether to take kernel stamps.
-    stamped: bool,
+    connector: Connector,
 }
 
 impl Seat<'_> {
@@ -215,7 +219,11 @@ impl Seat<'_> {
                 self.run_with(driver)
             }
             Target::Aerospike(target) => {
-                self.run_with(AerospikeDriver::new(target, settings.timeout))
+                let driver = AerospikeDriver::new(target, settings.timeout);
+                self.run_with(match settings.tls {
+                    Some(_) => driver.over_tls(),
+                    None => driver,
+                })
             }
         }
     }
@@ -240,7 +248,7 @@ impl Seat<'_> {
             self.number,
             self.messages.clone(),
             self.returned,
-            self.stamped,
+            self.connector,
             turns,
         );
         let messages = self.messages.clone();

@@ -32,7 +32,8 @@ use tokio::task::{AbortHandle, spawn_local, yield_now};
 use super::Message;
 use super::cpu::CpuMeter;
 use super::kernel::StampedReader;
-use super::transport::{self, Reader, Writer};
+use super::tls::fault_in;
+use super::transport::{Connector, Reader, Writer};
 use super::turns::Turns;
 use crate::driver::Driver;
 use crate::engine::Control;
@@ -44,6 +45,7 @@ pub(super) struct Shell<D: Driver> {
     worker: RefCell<Worker<D>>,
     links: RefCell<Vec<Link>>,
     scratch: RefCell<Box<[u8]>>,
+    connector: Connector,
     /// Where kernel stamps are taken.
     stamped: RefCell<Option<StampedReader>>,
     clock: Clock,
@@ -84,12 +86,14 @@ impl<D: Driver + 'static> Shell<D> {
         thread: usize,
         messages: Sender<Message>,
         returned: Receiver<Tally>,
-        stamped: bool,
+        connector: Connector,
         turns: Turns,
     ) -> Rc<Self> {
+        let stamped = connector.is_stamped();
         Rc::new(Self {
             worker: RefCell::new(worker),
             links: RefCell::default(),
+            connector,
             scratch: RefCell::new(vec![0; SCRATCH].into()),
             stamped: RefCell::new(stamped.then(|| StampedReader::new(Clock::real()))),
             clock: Clock::real(),
@@ -233,7 +237,7 @@ impl<D: Driver + 'static> Shell<D> {
         let mut worker = self.worker.borrow_mut();
         loop {
             let output = worker.output(conn);
-            if output.is_empty() {
+            if output.is_empty() && writer.has_sent_all() {
                 return;
             }
             let t1 = self.clock.now();
@@ -246,6 +250,14 @@ impl<D: Driver + 'static> Shell<D> {
                     return;
                 }
                 Ok(n) => worker.written(conn, n, t1),
+                // The server may have said why: whoever reads finds it, or the end.
+                Err(_) if writer.is_secure() => {
+                    link.writer = None;
+                    if let Some(waker) = &link.waker {
+                        waker.wake_by_ref();
+                    }
+                    return;
+                }
                 Err(error) => {
                     *link = take_down(link);
                     worker.handle_closed(t1, conn, SocketEnd::of(&error), &error.to_string());
@@ -257,6 +269,9 @@ impl<D: Driver + 'static> Shell<D> {
 
     fn close(&self, conn: ConnId) {
         if let Some(link) = link_of(&mut self.links.borrow_mut(), conn) {
+            if let Some(writer) = &link.writer {
+                writer.end();
+            }
             *link = take_down(link);
         }
     }
@@ -271,6 +286,10 @@ impl<D: Driver + 'static> Shell<D> {
         let task = spawn_local(async move {
             if let Err(error) = shell.serve(conn, address).await {
                 shell.close(conn);
+                if let Some(fault) = fault_in(&error) {
+                    shell.with(|worker, now| worker.handle_tls_fault(now, conn, fault));
+                    return;
+                }
                 let (end, text) = (SocketEnd::of(&error), error.to_string());
                 shell.with(|worker, now| worker.handle_closed(now, conn, end, &text));
             }
@@ -284,14 +303,31 @@ impl<D: Driver + 'static> Shell<D> {
 
     /// Connects, and serves the connection until it ends.
     async fn serve(self: &Rc<Self>, conn: ConnId, address: SocketAddr) -> io::Result<()> {
-        let stamped = self.stamped.borrow().is_some();
-        let (mut reader, writer, local) = transport::connect(address, stamped).await?;
+        let (mut reader, mut writer, local) = self.connector.connect(address).await?;
         let ordinal = self.control.next_ordinal(local);
+        let secured = self.connector.is_securing();
+        if secured {
+            self.with(|worker, now| worker.handle_reached(now, conn, local, ordinal));
+            let name = self.worker.borrow().server_name(conn);
+            self.connector.begin_tls(&mut reader, &mut writer, name)?;
+            poll_fn(|cx| {
+                let mut scratch = self.scratch.borrow_mut();
+                let mut stamped = self.stamped.borrow_mut();
+                reader.poll_handshake(cx, &mut scratch, stamped.as_mut())
+            })
+            .await?;
+        }
         let writer = Rc::new(writer);
         if let Some(link) = link_of(&mut self.links.borrow_mut(), conn) {
             link.writer = Some(Rc::clone(&writer));
         }
-        self.with(|worker, now| worker.handle_connected(now, conn, local, ordinal));
+        self.with(|worker, now| {
+            if secured {
+                worker.handle_secured(now, conn);
+            } else {
+                worker.handle_connected(now, conn, local, ordinal);
+            }
+        });
         poll_fn(|cx| self.poll_connection(cx, conn, &mut reader, &writer)).await
     }
 

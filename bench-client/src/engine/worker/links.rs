@@ -398,10 +398,10 @@ impl<D: Driver> Worker<D> {
                         self.watch(next);
                     }
                 }
-                State::Connecting { .. }
-                | State::Securing { .. }
-                | State::Talking { .. }
-                | State::Ready { .. } => {
+                State::Securing { .. } => {
+                    self.lose(now, place, Failure::of(Cause::TimedOut, STALLED), true);
+                }
+                State::Connecting { .. } | State::Talking { .. } | State::Ready { .. } => {
                     self.lose(now, place, Failure::of(Cause::TimedOut, "timed out"), true);
                 }
             }
@@ -454,3 +454,6 @@ impl super::Config {
         full / 2 + random::scale(random::mix(self.seed ^ place), full / 2 + 1)
     }
 }
+
+/// What a RESP server that speaks no TLS looks like: it waits for the rest of a command.
+const STALLED: &str = "timed out in the TLS handshake; the server may speak no TLS on this port";

@@ -22,6 +22,7 @@ mod links;
 mod replies;
 #[cfg(test)]
 mod tests;
+mod tls;
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -108,6 +109,8 @@ pub struct Worker<D: Driver> {
     connections_at_start: u64,
     interrupted: bool,
     last_error: Option<(SocketAddr, String)>,
+    /// Whether any server ever sent a byte.
+    heard: bool,
     failure: Option<RunError>,
     loss: Option<ConnectionLoss>,
 }
@@ -236,6 +239,7 @@ impl<D: Driver> Worker<D> {
             connections_at_start: 0,
             interrupted: false,
             last_error: None,
+            heard: false,
             failure: None,
             loss: None,
             block,

@@ -18,6 +18,7 @@ impl<D: Driver> Worker<D> {
             return;
         };
         self.advance(now);
+        self.heard = true;
         self.recorder.tally.bytes_in += bytes.len() as u64;
         let taken = if self.conns[place].partial.is_empty() {
             self.take_frames(arrival, place, bytes).map(|used| {

@@ -1,13 +1,55 @@
 //! The front end that takes memtier_benchmark's command lines and prints what its users expect.
 //!
+//! ```text
+//! arguments --getopt--> Given --options--> Options --check, plan--> Plan --translate--> Settings
+//!                                                                    |                     |
+//!                            text, JSON, files <-- Results <-- recorder <-- engine <-------+
+//! ```
+//!
 //! | File | What it holds |
 //! |---|---|
+//! | [`table`] | every option: spelling, argument, help |
+//! | [`getopt`] | from arguments to options |
+//! | [`options`] | the options as typed; `read` checks each on its own |
+//! | [`number`], [`pattern`], [`credentials`], [`uri`], [`command`] | what stands behind them |
+//! | [`monitor`], [`import`] | the files they name |
+//! | [`check`] | rules that concern several options |
+//! | [`plan`] | the resolved run; `resolve` makes it from the options |
+//! | [`translate`] | from the plan to the settings of the engine; `traffic` what is sent |
+//! | [`describe`] | from the plan to what is printed of it |
+//! | [`help`] | `--help` and `--version` |
 //! | [`model`] | the results of the runs, in memtier's terms |
 //! | [`config`] | the resolved options, as they are printed |
 //! | [`recorder`] | from the engine's intervals and summary to the model |
 //! | [`sheet`] | the tables of the model: rates, best, worst and average run |
 
+pub mod check;
+pub mod command;
 pub mod config;
+pub mod credentials;
+pub mod describe;
+pub mod getopt;
+pub mod help;
+pub mod import;
 pub mod model;
+pub mod monitor;
+pub mod number;
+pub mod options;
+pub mod pattern;
+pub mod plan;
+mod read;
 pub mod recorder;
+mod refusal;
+mod resolve;
 pub mod sheet;
+pub mod table;
+mod traffic;
+pub mod translate;
+pub mod uri;
+
+pub use options::Options;
+pub use plan::Plan;
+pub use refusal::Refusal;
+pub use table::Name;
+
+use super::native::UsageError;

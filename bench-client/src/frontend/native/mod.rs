@@ -18,6 +18,7 @@ mod quantity;
 mod search;
 mod session;
 mod sinks;
+mod tls;
 mod url;
 mod usage;
 
@@ -31,6 +32,7 @@ pub use operations::{MixArg, OperationArgs, Ratio};
 pub use output::{ErrorLimit, OutputArgs};
 pub use search::SearchArgs;
 pub use session::{Companion, run, run_beside};
+pub use tls::TlsArgs;
 pub use url::{Place, TargetUrl};
 pub use usage::UsageError;
 
@@ -52,6 +54,10 @@ pub struct BenchArgs {
     /// How hard, and for how long.
     #[command(flatten)]
     pub load: LoadArgs,
+
+    /// TLS.
+    #[command(flatten)]
+    pub tls: TlsArgs,
 
     /// What is sent.
     #[command(flatten)]
@@ -83,6 +89,7 @@ impl BenchArgs {
         let mut target = self.operations.target(&self.url, addresses)?;
         self.login.apply(&self.url, &mut target)?;
         let mut settings = Settings::new(target);
+        settings.tls = self.tls.settings(&self.url)?;
         self.load.apply(&mut settings)?;
         self.operations.apply(&mut settings);
         self.data.apply(&mut settings);
@@ -93,7 +100,8 @@ impl BenchArgs {
 }
 
 const URL_HELP: &str = "Server: redis://[user:password@]host[:port][/database] or \
-                        aerospike://[user:password@]host[:port][/namespace[/set]]";
+                        aerospike://[user:password@]host[:port][/namespace[/set]]; rediss:// and aerospikes:// with \
+                        TLS";
 
 #[cfg(test)]
 mod tests;

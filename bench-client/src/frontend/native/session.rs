@@ -6,7 +6,7 @@ use kvlab_timing::{Clock, WallClock};
 
 use super::sinks::{Failures, OpenError, Opened, Sinks};
 use super::{Addresses, BenchArgs, find_rate, moment};
-use crate::engine::{Control, RunError, run as run_engine};
+use crate::engine::{Control, RunError, TlsFault, run as run_engine};
 use crate::frontend::{ExitStatus, SignalWatch};
 use crate::host::{self, Host};
 use crate::record::{Notice, Summary};
@@ -183,15 +183,35 @@ impl Prepared {
 /// What an engine without a result means for the shell.
 pub(super) fn refusal(error: &RunError) -> Refusal {
     let status = match error {
-        RunError::Settings(_) => ExitStatus::Usage,
-        RunError::NoConnection { .. } | RunError::HandshakeRefused { .. } => {
-            ExitStatus::NoConnection
-        }
+        RunError::Settings(_) | RunError::NoTls(_) => ExitStatus::Usage,
+        RunError::NoConnection { .. }
+        | RunError::HandshakeRefused { .. }
+        | RunError::Tls { .. } => ExitStatus::NoConnection,
         RunError::LoginRefused { .. } => ExitStatus::LoginRefused,
         RunError::Stopped => ExitStatus::Interrupted,
         RunError::NoKernelStamps(_) | RunError::Worker(_) => ExitStatus::Failed,
     };
-    Refusal::new(status, error)
+    match error {
+        RunError::Tls { fault, .. } => {
+            Refusal::new(status, format_args!("{error}{}", remedy(fault)))
+        }
+        _ => Refusal::new(status, error),
+    }
+}
+
+/// What options there are against a fault.
+fn remedy(fault: &TlsFault) -> &'static str {
+    match fault {
+        TlsFault::Untrusted => {
+            "; --tls-ca FILE names the authority to trust, --tls-skip-verify accepts any certificate"
+        }
+        TlsFault::OtherName { .. } => {
+            "; --tls-server-name NAME looks for another name, --tls-skip-verify for none"
+        }
+        TlsFault::CertificateRequired => "; --tls-cert FILE and --tls-key FILE give it one",
+        TlsFault::NoTls => "; connect without TLS, or to the server's TLS port",
+        _ => "",
+    }
 }
 
 /// Says on stderr what went wrong, and gives the status of the gravest of it.

@@ -5,6 +5,8 @@
 //! aerospike://[user:password@]host[:port][/namespace[/set]]      port 3000, namespace test, no set
 //! ```
 //!
+//! `rediss://` and `aerospikes://` are the same over TLS; the port of the latter is 4333.
+//!
 //! User and password may hold percent escapes. A host is a name, an IPv4 address or an IPv6 address in
 //! brackets.
 
@@ -24,6 +26,8 @@ pub struct TargetUrl {
     pub user: Option<String>,
     /// Password, if one is given.
     pub password: Option<String>,
+    /// Whether the scheme asks for TLS.
+    pub tls: bool,
     /// What the path says, by protocol.
     pub place: Place,
 }
@@ -46,7 +50,7 @@ pub enum Place {
 }
 
 impl Place {
-    /// Scheme of the URL.
+    /// Scheme of the URL, without TLS.
     #[must_use]
     pub fn scheme(&self) -> &'static str {
         match self {
@@ -62,11 +66,12 @@ impl FromStr for TargetUrl {
     fn from_str(text: &str) -> Result<Self, String> {
         let url = Url::parse(text).map_err(|error| format!("{error}; expected {FORMS}"))?;
         let default_port = match url.scheme() {
-            "redis" => 6379,
+            "redis" | "rediss" => 6379,
             "aerospike" => 3000,
-            "rediss" => return Err("TLS is not supported; use redis://".to_owned()),
+            "aerospikes" => 4333,
             other => return Err(format!("expected {FORMS}, found the scheme {other:?}")),
         };
+        let is_aerospike = url.scheme().starts_with("aerospike");
         if url.query().is_some() || url.fragment().is_some() {
             return Err("expected no ? or # part".to_owned());
         }
@@ -84,10 +89,11 @@ impl FromStr for TargetUrl {
             port: url.port().unwrap_or(default_port),
             user: Some(user).filter(|user| !user.is_empty()),
             password,
-            place: if url.scheme() == "redis" {
-                redis_place(&path)?
-            } else {
+            tls: matches!(url.scheme(), "rediss" | "aerospikes"),
+            place: if is_aerospike {
                 aerospike_place(&path)?
+            } else {
+                redis_place(&path)?
             },
         })
     }
@@ -150,7 +156,8 @@ fn unescape(text: &str) -> Result<String, String> {
 impl fmt::Display for TargetUrl {
     /// The URL without user and password, as reports show it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}://", self.place.scheme())?;
+        let secure = if self.tls { "s" } else { "" };
+        write!(f, "{}{secure}://", self.place.scheme())?;
         if self.host.contains(':') {
             write!(f, "[{}]", self.host)?;
         } else {
@@ -185,6 +192,7 @@ mod tests {
             port,
             user: None,
             password: None,
+            tls: false,
             place: Place::Redis { database },
         }
     }
@@ -195,6 +203,13 @@ mod tests {
             ("redis://localhost", redis("localhost", 6379, 0)),
             ("redis://10.0.0.1:7000/3", redis("10.0.0.1", 7000, 3)),
             ("redis://[::1]:7000/", redis("::1", 7000, 0)),
+            (
+                "rediss://h/1",
+                TargetUrl {
+                    tls: true,
+                    ..redis("h", 6379, 1)
+                },
+            ),
             (
                 "redis://joe:s%3Acret%40@h:1/2",
                 TargetUrl {
@@ -222,6 +237,7 @@ mod tests {
             ("aerospike://h", "h", 3000, "test", ""),
             ("aerospike://h:3100/bar", "h", 3100, "bar", ""),
             ("aerospike://h/bar/people", "h", 3000, "bar", "people"),
+            ("aerospikes://h", "h", 4333, "test", ""),
         ];
         for (text, host, port, namespace, set) in table {
             let url: TargetUrl = text.parse().unwrap();
@@ -232,6 +248,7 @@ mod tests {
             };
             assert_eq!(url.place, place, "{text}");
             assert_eq!((url.user, url.password), (None, None));
+            assert_eq!(url.tls, text.starts_with("aerospikes"));
         }
         let url: TargetUrl = "aerospike://joe:p%40w@h/bar".parse().unwrap();
         assert_eq!(url.user.as_deref(), Some("joe"));
@@ -244,7 +261,6 @@ mod tests {
         for text in [
             "localhost:6379",
             "http://h",
-            "rediss://h",
             "redis://",
             "redis:///0",
             "redis://h/x",
@@ -267,5 +283,8 @@ mod tests {
         assert!(!format!("{url:?}").contains("secret"));
         let url: TargetUrl = "aerospike://h/ns/set".parse().unwrap();
         assert_eq!(url.to_string(), "aerospike://h:3000/ns/set");
+        for text in ["rediss://h:6379/0", "aerospikes://h:4333/test"] {
+            assert_eq!(text.parse::<TargetUrl>().unwrap().to_string(), text);
+        }
     }
 }

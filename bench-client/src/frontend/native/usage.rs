@@ -17,7 +17,7 @@ pub struct UsageError {
 }
 
 impl UsageError {
-    pub(super) fn new(
+    pub(in crate::frontend) fn new(
         option: &'static str,
         expected: impl Into<String>,
         found: impl fmt::Display,

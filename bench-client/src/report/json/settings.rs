@@ -6,12 +6,13 @@ use serde_json::{Value, json};
 use crate::report::{Head, nanos};
 use crate::settings::{
     Arrivals, ClassSpec, Content, KernelStamps, KeyPattern, Load, MixOrder, PipelineMode, Polling,
-    SizeDistribution,
+    SizeDistribution, Trust,
 };
 
 #[derive(Serialize)]
 pub(in crate::report) struct Settings<'a> {
     target: &'a str,
+    tls: Option<Tls>,
     threads: u32,
     connections: u32,
     pipeline: u32,
@@ -30,6 +31,13 @@ pub(in crate::report) struct Settings<'a> {
     keys: Keys<'a>,
     values: Values,
     seed: u64,
+}
+
+#[derive(Serialize)]
+struct Tls {
+    server_name: String,
+    trust: &'static str,
+    client_certificate: bool,
 }
 
 #[derive(Serialize)]
@@ -62,6 +70,15 @@ impl<'a> Settings<'a> {
         let classes = settings.target.classes().into_iter();
         Self {
             target: &head.target,
+            tls: settings.tls.as_ref().map(|tls| Tls {
+                server_name: tls.server_name.to_str().into_owned(),
+                trust: match tls.trust {
+                    Trust::System => "system",
+                    Trust::Authorities(_) => "authorities",
+                    Trust::Anything => "anything",
+                },
+                client_certificate: tls.identity.is_some(),
+            }),
             threads: settings.threads.get(),
             connections: settings.connections.get(),
             pipeline: settings.pipeline.depth.get(),

@@ -20,6 +20,7 @@ use super::answer::{last, put_message};
 use super::request::{Parts, Request};
 use super::{Runner, State};
 use crate::exchange::Class;
+use crate::limit::SizeKind;
 
 /// A frame that has grown to this size is closed and the next row begins another.
 const FRAME_LEN: usize = 128 * 1024;
@@ -99,6 +100,11 @@ fn run(
 /// Looks at every row before the first is executed: the rows, and whether any of them writes.
 fn check<'a>(state: &State, rows: &'a [u8]) -> Result<(BatchView<'a>, Class), ResultCode> {
     let batch = BatchView::parse(rows).map_err(|error| error.result_code())?;
+    let count = usize::try_from(batch.len()).unwrap_or(usize::MAX);
+    let sizes = state.sizes.as_ref();
+    if sizes.is_some_and(|sizes| sizes.exceeded(SizeKind::Arguments, count).is_some()) {
+        return Err(ResultCode::BatchTooMany);
+    }
     let mut class = Class::Read;
     for row in batch.rows() {
         let row = row.map_err(|error| error.result_code())?;

@@ -36,17 +36,22 @@ mod tally;
 mod write;
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use bytes::BytesMut;
 use kvlab_protocol::aerospike::admin::put_answer;
 use kvlab_protocol::aerospike::digest::Digest;
+use kvlab_protocol::aerospike::info::{AnswerWriter, put_error as put_info_error, requests};
 use kvlab_protocol::aerospike::message::{Info2, MessageHeader, MessageView, put_header_only};
 use kvlab_protocol::aerospike::proto::{
-    Frame as Proto, Kind, begin_frame, decode_frame, finish_frame, split_frame,
+    Frame as Proto, HEADER_LEN, Kind, begin_frame, decode_frame, decode_header, finish_frame,
+    split_frame,
 };
 use kvlab_protocol::aerospike::result_code::ResultCode;
 
 pub use direct::RecordCopy;
+use namespace::Room;
+
 pub use namespace::Namespace;
 pub use operation::OPERATION_NAMES;
 pub use set::{Set, Sets};
@@ -61,12 +66,18 @@ use self::tally::{Source, Work};
 use crate::config::ServerConfig;
 use crate::dialect::{Context, Flow, Frame, Refusal};
 use crate::exchange::{Class, Exchange, Protocol};
+use crate::limit::size::{Excess, Sizes};
+use crate::limit::{Blocked, SizeKind};
 use crate::shared::Shared;
 
 /// Namespaces and state of the Aerospike side, shared by all workers.
 #[derive(Debug)]
 pub struct State {
     namespaces: Vec<Namespace>,
+    /// Operations and info commands that nobody may run.
+    blocked: Vec<Blocked>,
+    /// How large requests may be, if that is limited.
+    sizes: Option<Sizes>,
     /// Indexes and modules that were registered.
     catalog: info::Catalog,
     /// Who may log in; with nobody, nobody needs to.
@@ -82,10 +93,16 @@ impl State {
             nsup_period: config.aerospike.nsup_period_s,
         };
         let names = config.aerospike.namespaces.iter();
+        let requests = &config.requests;
+        let blocked = requests.blocked.iter();
+        let own = |blocked: &&Blocked| blocked.protocol != Some(Protocol::Redis);
+        let room = Room::new(requests);
         Self {
             namespaces: names
-                .map(|name| Namespace::new(name, config.seed, ttl, config.workers))
+                .map(|name| Namespace::new(name, config.seed, ttl, config.workers).with(room))
                 .collect(),
+            blocked: blocked.filter(own).cloned().collect(),
+            sizes: (!requests.sizes.is_empty()).then(|| Sizes::new(&requests.sizes)),
             catalog: info::Catalog::default(),
             security: Security::of(config),
         }
@@ -104,6 +121,17 @@ impl State {
         if let Some(security) = &self.security {
             security.prepare();
         }
+    }
+
+    /// Whether nobody may run this operation or info command.
+    pub(super) fn blocks(&self, name: &str) -> bool {
+        let covers = |blocked: &Blocked| blocked.covers(Protocol::Aerospike, name);
+        self.blocked.iter().any(covers)
+    }
+
+    /// The same for an info command as it came.
+    pub(super) fn blocks_info(&self, name: &[u8]) -> bool {
+        !self.blocked.is_empty() && std::str::from_utf8(name).is_ok_and(|name| self.blocks(name))
     }
 
     /// All namespaces.
@@ -127,6 +155,9 @@ pub struct Connection {
     has_user_agent: bool,
     /// Whether it may do nothing before a login.
     has_to_log_in: bool,
+    sizes: Option<Arc<Sizes>>,
+    /// Bytes of a refused message that are still to come.
+    skipping: usize,
 }
 
 /// Room for bins that grew beyond this is given back after the message.
@@ -143,6 +174,8 @@ impl Connection {
             scratch: Bins::default(),
             has_user_agent: false,
             has_to_log_in: shared.aerospike.security.is_some(),
+            sizes: shared.sizes.clone(),
+            skipping: 0,
         }
     }
 
@@ -152,11 +185,50 @@ impl Connection {
     /// When the framing is wrong.
     #[inline]
     pub fn decode(&mut self, buf: &[u8]) -> Result<Option<Frame>, Refusal> {
+        if self.sizes.is_some()
+            && let Some(frame) = self.decode_measured(buf)
+        {
+            return Ok(Some(frame));
+        }
         match decode_frame(buf) {
-            Ok(Some((_, len))) => Ok(Some(Frame { len, empty: false })),
+            Ok(Some((_, len))) => Ok(Some(Frame {
+                len,
+                empty: false,
+                excess: None,
+            })),
             Ok(None) => Ok(None),
             Err(_) => Err(Refusal::Silent),
         }
+    }
+
+    /// The header of a message that is too large, or what is there of the rest of it.
+    #[cold]
+    fn decode_measured(&mut self, buf: &[u8]) -> Option<Frame> {
+        if self.skipping > 0 {
+            let len = self.skipping.min(buf.len());
+            self.skipping -= len;
+            return (len > 0).then_some(Frame {
+                len,
+                empty: true,
+                excess: None,
+            });
+        }
+        let header = decode_header(buf).ok().flatten()?;
+        let body = usize::try_from(header.len).unwrap_or(usize::MAX);
+        let whole = body.saturating_add(HEADER_LEN);
+        let sizes = self.sizes.as_ref()?;
+        let excess = sizes.exceeded(SizeKind::Request, whole)?;
+        self.skipping = body;
+        Some(Frame {
+            len: HEADER_LEN,
+            empty: false,
+            excess: Some(excess),
+        })
+    }
+
+    /// Whether what was refused for its size is still coming in.
+    pub(crate) fn is_skipping(&self) -> bool {
+        self.skipping > 0
     }
 
     /// Looks again at a message that was held.
@@ -164,6 +236,7 @@ impl Connection {
         Frame {
             len: frame.len(),
             empty: false,
+            excess: None,
         }
     }
 
@@ -205,6 +278,29 @@ impl Connection {
         match self.operation {
             Operation::Batch => put_header_only(out, &last(ResultCode::DeviceOverload)),
             _ => put_error(ResultCode::DeviceOverload, out),
+        }
+    }
+
+    /// Answers the message in `frame`, of which only the header may be there, with an error.
+    pub(crate) fn decline(&mut self, frame: &[u8], code: ResultCode, out: &mut BytesMut) {
+        self.look_at(frame);
+        let header = decode_header(frame).ok().flatten();
+        match header.map(|header| header.kind) {
+            Some(Kind::Info) => {
+                self.operation = Operation::Info;
+                let body = split_frame(frame).ok().flatten().map(|parts| parts.body);
+                let mut answer = AnswerWriter::begin(out);
+                for request in requests(body.unwrap_or_default()) {
+                    answer.entry_with(request.raw(), |out| put_info_error(code, code.name(), out));
+                }
+                answer.finish();
+            }
+            Some(Kind::Security) => {
+                self.operation = Operation::Security;
+                put_answer(code, out);
+            }
+            _ if self.operation == Operation::Batch => put_header_only(out, &last(code)),
+            _ => put_error(code, out),
         }
     }
 
@@ -285,14 +381,25 @@ impl Connection {
         let state = &context.shared.aerospike;
         let writes = view.header().info2.contains(Info2::WRITE);
         self.class = self.operation.class(writes);
+        if !state.blocked.is_empty() && state.blocks(self.operation.name()) {
+            context.limited.blocked = true;
+            return match self.operation {
+                Operation::Batch => put_header_only(out, &last(ResultCode::Forbidden)),
+                _ => put_error(ResultCode::Forbidden, out),
+            };
+        }
+        let sizes = state.sizes.as_ref();
         if self.operation == Operation::Batch {
             let mut runner = Runner {
                 now,
                 worker: context.worker,
                 source: Source::BatchRow,
                 scratch: &mut self.scratch,
+                sizes,
+                out_of_memory: 0,
             };
             self.class = batch::answer(state, &parts, &mut runner, out);
+            context.limited.out_of_memory += runner.out_of_memory;
         } else {
             let Some(namespace) = parts.namespace.and_then(|name| state.namespace(name)) else {
                 return put_error(ResultCode::Namespace, out);
@@ -310,8 +417,11 @@ impl Connection {
                 worker: context.worker,
                 source: Source::Client,
                 scratch: &mut self.scratch,
+                sizes,
+                out_of_memory: 0,
             };
             put_frame(out, |out| runner.run(namespace, &request, out));
+            context.limited.out_of_memory += runner.out_of_memory;
         }
         self.scratch.shrink(KEEP_SCRATCH);
     }
@@ -329,6 +439,9 @@ struct Runner<'a> {
     worker: usize,
     source: Source,
     scratch: &'a mut Bins,
+    sizes: Option<&'a Sizes>,
+    /// Writes that were refused because the namespace is full.
+    out_of_memory: u64,
 }
 
 impl Runner<'_> {
@@ -343,16 +456,35 @@ impl Runner<'_> {
             (_, true, true) => Work::Delete,
             (_, true, false) => Work::Write,
         };
-        let outcome = match (request.check(), work, request.udf) {
+        let checked = request.check().and_then(|()| self.measure(request));
+        let outcome = match (checked, work, request.udf) {
             (Err(code), _, _) => Outcome::bare(code),
             (_, _, Some(udf)) => remove::call_function(namespace, request, udf, now, out),
             (_, Work::Read, _) => read::read(namespace, request, now, out),
             (_, Work::Delete, _) => remove::remove(namespace, request, now),
+            _ if namespace.stops_writes() => Outcome::bare(ResultCode::OutOfSpace),
             _ => write::write(namespace, request, now, self.scratch, out),
         };
+        self.out_of_memory += u64::from(outcome.result == ResultCode::OutOfSpace);
         let tally = namespace.tally();
         tally.count(self.worker, self.source, work, outcome.result);
         outcome
+    }
+}
+
+impl Runner<'_> {
+    /// Whether key and number of operations are within their limits.
+    #[inline]
+    fn measure(&self, request: &Request<'_>) -> Result<(), ResultCode> {
+        let Some(sizes) = self.sizes else {
+            return Ok(());
+        };
+        // In front of a key stands its type.
+        let key = request.key.map_or(0, |key| key.len().saturating_sub(1));
+        let excess: Option<Excess> = sizes
+            .exceeded(SizeKind::Key, key)
+            .or_else(|| sizes.exceeded(SizeKind::Arguments, usize::from(request.n_ops)));
+        excess.map_or(Ok(()), |excess| Err(excess.kind.code()))
     }
 }
 

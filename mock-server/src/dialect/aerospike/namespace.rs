@@ -3,11 +3,13 @@
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 
 use kvlab_protocol::aerospike::digest::Digest;
+use kvlab_protocol::aerospike::limits::RECORD_SIZE_MAX;
 
 use super::bins::Bins;
 use super::record::{Moment, Record, TtlRules};
 use super::set::{Set, Sets};
 use super::tally::Tally;
+use crate::limit::{RequestLimits, Share, SizeKind};
 use crate::store::Keyspace;
 
 /// One namespace.
@@ -21,6 +23,40 @@ pub struct Namespace {
     truncated_ns: AtomicU64,
     purge: Purge,
     tally: Tally,
+    room: Room,
+}
+
+/// The room that a namespace has for records.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Room {
+    /// Bytes of all records; where that is no limit, what it is said to be.
+    pub(super) total: u64,
+    /// Percent of it from which on nothing is written.
+    pub(super) stop_writes_pct: u64,
+    /// Whether that is so.
+    pub(super) is_limited: bool,
+    /// Bytes of one record.
+    pub(super) record_max: usize,
+}
+
+impl Room {
+    /// The size of the storage of a namespace where nothing is said.
+    const USUAL_TOTAL: u64 = 1_073_741_824;
+
+    pub(super) fn new(limits: &RequestLimits) -> Self {
+        let mut values = limits.sizes.iter();
+        let value = values.find(|limit| limit.kind == SizeKind::Value);
+        let record_max = value.and_then(|limit| usize::try_from(limit.most).ok());
+        let stop = limits.stop_writes.unwrap_or(Share::USUAL_STOP_WRITES);
+        Self {
+            total: limits
+                .max_memory
+                .map_or(Self::USUAL_TOTAL, |size| size.0.max(1)),
+            stop_writes_pct: stop.percent().into(),
+            is_limited: limits.max_memory.is_some(),
+            record_max: record_max.map_or(RECORD_SIZE_MAX, |most| most.min(RECORD_SIZE_MAX)),
+        }
+    }
 }
 
 /// The purge of expired records: a walk over the namespace that starts every `nsup_period` seconds
@@ -54,7 +90,31 @@ impl Namespace {
             truncated_ns: AtomicU64::new(0),
             purge: Purge::default(),
             tally: Tally::new(workers),
+            room: Room::new(&RequestLimits::default()),
         }
+    }
+
+    /// The same with this room for records.
+    #[must_use]
+    pub(super) fn with(self, room: Room) -> Self {
+        Self { room, ..self }
+    }
+
+    /// Its room for records.
+    pub(super) fn room(&self) -> Room {
+        self.room
+    }
+
+    /// How many percent of its room are used, rounded down.
+    pub(super) fn used_pct(&self) -> u64 {
+        let used = u128::from(self.bytes()) * 100 / u128::from(self.room.total);
+        u64::try_from(used).unwrap_or(u64::MAX)
+    }
+
+    /// Whether it takes no writes because its room is used up.
+    #[inline]
+    pub(super) fn stops_writes(&self) -> bool {
+        self.room.is_limited && self.used_pct() >= self.room.stop_writes_pct
     }
 
     /// Its name.

@@ -6,7 +6,7 @@
 //! replaces them at the end. A record left without bins is removed.
 
 use bytes::BytesMut;
-use kvlab_protocol::aerospike::limits::{BINS_MAX, RECORD_SIZE_MAX, SET_NAME_MAX};
+use kvlab_protocol::aerospike::limits::{BINS_MAX, SET_NAME_MAX};
 use kvlab_protocol::aerospike::message::{Info2, Op, OpCode};
 use kvlab_protocol::aerospike::result_code::ResultCode;
 
@@ -179,7 +179,8 @@ impl Write<'_> {
         let stored_key = record.and_then(|record| record.key.as_ref().map(|key| key.len()));
         let key = stored_key.or(self.request.key.map(<[u8]>::len));
         let around = 1 + self.request.set.len() + key.map_or(0, |len| 4 + len);
-        if usize::from(bins.count()) > BINS_MAX || stored_len_of(around, bins) > RECORD_SIZE_MAX {
+        let most = self.namespace.room().record_max;
+        if usize::from(bins.count()) > BINS_MAX || stored_len_of(around, bins) > most {
             return Err(ResultCode::RecordTooBig);
         }
         Ok(())

@@ -60,6 +60,8 @@ pub struct Lane {
     pub misses: Counter,
     /// Keys that expired.
     pub expired: Counter,
+    /// Keys that were evicted.
+    pub evicted: Counter,
     /// Changes of the data.
     pub changes: Counter,
     /// Bytes of values, as far as this worker added and took away; the sum over all workers counts.
@@ -97,6 +99,7 @@ impl Counters {
             hits: Counter::default(),
             misses: Counter::default(),
             expired: Counter::default(),
+            evicted: Counter::default(),
             changes: Counter::default(),
             bytes: AtomicU64::new(0),
         };
@@ -205,6 +208,7 @@ impl Counters {
                 &lane.hits,
                 &lane.misses,
                 &lane.expired,
+                &lane.evicted,
             ] {
                 counter.reset();
             }

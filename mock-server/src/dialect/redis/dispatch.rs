@@ -39,7 +39,8 @@ impl Named {
 /// Runs the command of `call`, or queues it, or refuses it.
 pub fn dispatch(call: &mut Call<'_, '_>) -> Outcome {
     let command = call.command;
-    if let Some(fault) = refusal(call, command) {
+    let is_full = call.state().is_over_memory() && !make_room(call);
+    if let Some(fault) = refusal(call, command, is_full) {
         return Err(reject(call, command.ordinal, fault));
     }
     let pause = &call.state().pause;
@@ -101,12 +102,23 @@ pub fn unknown(call_args: kvlab_protocol::resp::Args<'_>, named: Named) -> Fault
 }
 
 /// Why the command may not run, if it may not.
-fn refusal(call: &Call<'_, '_>, command: &'static Command) -> Option<Fault> {
+fn refusal(call: &mut Call<'_, '_>, command: &'static Command, is_full: bool) -> Option<Fault> {
     if !command.row.accepts(call.args.len()) {
         return Some(Fault::wrong_arity(command.name));
     }
     if call.peer.has_to_log_in() && command.row.flags & flag::NO_AUTH == 0 {
         return Some(Fault::NO_AUTH);
+    }
+    if let Some(blocked) = &call.state().blocked {
+        let who = (
+            call.state().version,
+            &call.context.client.details().user[..],
+        );
+        let fault = blocked.refuses_permission(command, who);
+        if fault.is_some() {
+            call.context.limited.blocked = true;
+            return fault;
+        }
     }
     if call.peer.transaction.is_some() && command.row.flags & flag::NO_MULTI != 0 {
         return Some(Fault::new("ERR Command not allowed inside a transaction"));
@@ -117,12 +129,35 @@ fn refusal(call: &Call<'_, '_>, command: &'static Command) -> Option<Fault> {
         let (version, user) = (call.state().version, call.peer.user.name());
         return Some(Fault::denied(version, user, command.name, denial));
     }
-    if command.row.flags & flag::DENYOOM != 0 && call.state().is_out_of_memory() {
-        return Some(Fault::new(
-            "OOM command not allowed when used memory > 'maxmemory'.",
-        ));
+    if is_full && may_take_memory(call, command) {
+        call.context.limited.out_of_memory += 1;
+        return Some(Fault::OUT_OF_MEMORY);
     }
     None
+}
+
+/// Evicts what may go; whether memory is within its limit then.
+#[cold]
+fn make_room(call: &mut Call<'_, '_>) -> bool {
+    let context = &mut *call.context;
+    let evictor = &context.shared.redis.evictor;
+    let (evicted, has_room) = evictor.evict(context.shared, context.worker, context.now);
+    context.limited.evicted += evicted;
+    has_room
+}
+
+/// Whether the command is refused when there is no memory: it may need some, or it is EXEC and one of
+/// its commands may, or it would be queued, which needs some too.
+fn may_take_memory(call: &Call<'_, '_>, command: &Command) -> bool {
+    let takes = |command: &Command| command.row.flags & flag::DENYOOM != 0;
+    takes(command)
+        || call.peer.transaction.as_ref().is_some_and(|transaction| {
+            if command.row.flags & flag::RUNS_OTHERS != 0 {
+                transaction.queued.iter().any(|(queued, _)| takes(queued))
+            } else {
+                !command.row.runs_in_transaction()
+            }
+        })
 }
 
 fn reject(call: &mut Call<'_, '_>, ordinal: u16, fault: Fault) -> Fault {

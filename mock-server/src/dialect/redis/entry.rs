@@ -1,6 +1,6 @@
 //! What a key holds on the RESP side.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, Ordering};
 
 use super::fault::Fault;
 use super::text::Text;
@@ -14,7 +14,14 @@ pub struct Entry {
     pub expires_at: Option<u64>,
     /// Second of the last access, counted from the start of the server.
     accessed: AtomicU32,
+    /// The logarithmic counter of accesses, and the minute it was last changed in, counted from the
+    /// start of the server and wrapping around; kept up to date only under a policy that needs it.
+    frequency: AtomicU8,
+    counted: AtomicU16,
 }
+
+/// The frequency of a new key.
+pub const NEW_KEY_FREQUENCY: u8 = 5;
 
 /// The types of value.
 #[derive(Debug, Clone)]
@@ -31,6 +38,8 @@ impl Entry {
             value,
             expires_at: None,
             accessed: AtomicU32::new(0),
+            frequency: AtomicU8::new(NEW_KEY_FREQUENCY),
+            counted: AtomicU16::new(0),
         }
     }
 
@@ -47,10 +56,32 @@ impl Entry {
         self
     }
 
+    /// Whether it expires.
+    #[must_use]
+    pub fn is_volatile(&self) -> bool {
+        self.expires_at.is_some()
+    }
+
     /// Notes an access in the given second.
     #[inline]
     pub fn note_access(&self, second: u32) {
         self.accessed.store(second, Ordering::Relaxed);
+    }
+
+    /// How often it is used lately, at a minute of the server's life, where each `decay` minutes
+    /// without use take one from it; 0 takes nothing.
+    #[must_use]
+    pub fn frequency(&self, minute: u16, decay: u16) -> u8 {
+        let passed = minute.wrapping_sub(self.counted.load(Ordering::Relaxed));
+        let lost = passed.checked_div(decay).unwrap_or(0);
+        let frequency = self.frequency.load(Ordering::Relaxed);
+        frequency.saturating_sub(u8::try_from(lost).unwrap_or(u8::MAX))
+    }
+
+    /// Notes that it was used in a minute, with its frequency after that.
+    pub fn note_frequency(&self, minute: u16, frequency: u8) {
+        self.frequency.store(frequency, Ordering::Relaxed);
+        self.counted.store(minute, Ordering::Relaxed);
     }
 
     /// The second of the last access, counted from the start of the server.
@@ -66,6 +97,8 @@ impl Clone for Entry {
             value: self.value.clone(),
             expires_at: self.expires_at,
             accessed: AtomicU32::new(self.accessed()),
+            frequency: AtomicU8::new(self.frequency.load(Ordering::Relaxed)),
+            counted: AtomicU16::new(self.counted.load(Ordering::Relaxed)),
         }
     }
 }

@@ -39,6 +39,10 @@ impl Fault {
     /// A command of cluster mode, which is off.
     pub const CLUSTER_OFF: Self = Self::new("ERR This instance has cluster support disabled");
 
+    /// There is no memory for what is to be written.
+    pub const OUT_OF_MEMORY: Self =
+        Self::new("OOM command not allowed when used memory > 'maxmemory'.");
+
     /// A fixed text.
     #[must_use]
     pub const fn new(text: &'static str) -> Self {
@@ -112,9 +116,10 @@ impl Fault {
         Self::quoting(before, cut(name), &after)
     }
 
-    /// A user who may not run the command with this full name, in the words of `version`.
+    /// The user may not run the command with this full name. Before 7.2 a server did not name the
+    /// user.
     #[must_use]
-    pub fn command_denied(version: RedisVersion, user: &[u8], command: &str) -> Self {
+    pub fn no_permission(version: RedisVersion, user: &[u8], command: &str) -> Self {
         if version >= RedisVersion::V7_2 {
             let after = format!(" has no permissions to run the '{command}' command");
             return Self::quoting("NOPERM User ", user, &after);
@@ -133,7 +138,7 @@ impl Fault {
     pub fn denied(version: RedisVersion, user: &[u8], command: &str, denial: Denial) -> Self {
         let is_new = version >= RedisVersion::V7_2;
         Self::new(match denial {
-            Denial::Command => return Self::command_denied(version, user, command),
+            Denial::Command => return Self::no_permission(version, user, command),
             Denial::Key(_) if is_new => "NOPERM No permissions to access a key",
             Denial::Key(_) => {
                 "NOPERM this user has no permissions to access one of the keys used as arguments"
@@ -160,6 +165,12 @@ impl Fault {
             "NOPERM ACLs rules changed between the moment the transaction was accumulated and the \
              EXEC call. This command is no longer allowed for the following reason: {reason}"
         ))
+    }
+
+    /// Nobody may run the command with this full name, in the server's own words.
+    #[must_use]
+    pub fn blocked(text: &str, command: &str) -> Self {
+        Self::from_text(text.replace("{command}", command))
     }
 
     /// The text, without the leading `-`.

@@ -13,15 +13,19 @@
 //! | CONFIG                                   | [`settings`]                  |
 //! | INFO's counters                          | [`counters`]                  |
 //! | error texts                              | [`fault`]                     |
+//! | commands that nobody may run             | [`blocked`]                   |
+//! | what goes when memory is used up         | [`eviction`]                  |
 //! | key patterns, COMMAND DOCS               | [`glob`], [`syntax`]          |
 
 pub mod acl;
+pub mod blocked;
 pub mod call;
 pub mod command;
 pub mod counters;
 pub mod database;
 pub mod dispatch;
 pub mod entry;
+pub mod eviction;
 pub mod expiry;
 pub mod fault;
 pub mod glob;
@@ -44,10 +48,12 @@ use kvlab_protocol::resp::{
 };
 
 use self::acl::Users;
+use self::blocked::BlockList;
 use self::call::Call;
 use self::counters::Counters;
 use self::database::Databases;
 use self::dispatch::Named;
+use self::eviction::Evictor;
 use self::expiry::Expiry;
 use self::fault::Fault;
 use self::pause::Pause;
@@ -58,6 +64,8 @@ use crate::clients::ClientInfo;
 use crate::config::{RedisVersion, ServerConfig};
 use crate::dialect::{Context, Flow, Frame, Refusal};
 use crate::exchange::{Class, Exchange, Protocol};
+use crate::limit::SizeKind;
+use crate::limit::size::{Excess, Sizes};
 use crate::shared::Shared;
 
 pub use table::command_names;
@@ -81,6 +89,10 @@ pub struct State {
     pub counters: Counters,
     /// Expiry in the background.
     pub expiry: Expiry,
+    /// What is evicted when memory is used up.
+    pub evictor: Evictor,
+    /// Commands that nobody may run, if there are any.
+    pub blocked: Option<BlockList>,
 }
 
 impl State {
@@ -96,6 +108,8 @@ impl State {
             users: Users::new(config),
             counters: Counters::new(config.workers),
             expiry: Expiry::default(),
+            evictor: Evictor::new(config.seed),
+            blocked: BlockList::new(&config.requests),
         }
     }
 
@@ -110,15 +124,12 @@ impl State {
         STARTUP_BYTES + keys as u64 * BYTES_PER_KEY + self.counters.value_bytes()
     }
 
-    /// Whether commands that need memory are to be refused: there is a limit, it is passed, and
-    /// nothing may be evicted. No key is ever evicted here, whatever the policy.
+    /// Whether there is a limit on memory, and it is passed.
     #[must_use]
     #[inline]
-    pub fn is_out_of_memory(&self) -> bool {
+    pub fn is_over_memory(&self) -> bool {
         let limit = self.settings.live().memory_max();
-        limit > 0
-            && self.used_memory() > limit
-            && self.settings.value("maxmemory-policy") == "noeviction"
+        limit > 0 && self.used_memory() > limit
     }
 
     /// How doubles are printed.
@@ -152,6 +163,7 @@ pub struct Connection {
     recaller: RequestDecoder,
     recalled: bool,
     limits: RequestLimits,
+    sizes: Option<Arc<Sizes>>,
     live: Arc<Live>,
     version: RedisVersion,
     double_style: DoubleStyle,
@@ -168,7 +180,15 @@ impl Connection {
             decoder: RequestDecoder::new(),
             recaller: RequestDecoder::new(),
             recalled: false,
-            limits: RequestLimits::default(),
+            limits: RequestLimits {
+                max_request: shared
+                    .sizes
+                    .as_ref()
+                    .and_then(|sizes| sizes.most(SizeKind::Request))
+                    .unwrap_or(u64::MAX),
+                ..RequestLimits::default()
+            },
+            sizes: shared.sizes.clone(),
             live: Arc::clone(state.settings.live()),
             version: state.version,
             double_style: state.double_style(),
@@ -199,12 +219,18 @@ impl Connection {
                 self.recalled = false;
                 let frame = buf.get(..len).unwrap_or_default();
                 let args = self.decoder.args(frame);
-                let empty = args.is_empty();
+                let whole = self.decoder.excess();
+                let empty = args.is_empty() && whole.is_none();
                 // Most requests name the command that the one before named.
                 if !self.named.is(args.name()) {
                     self.named = resolve(args, self.version);
                 }
-                Ok(Some(Frame { len, empty }))
+                let excess = self
+                    .sizes
+                    .as_ref()
+                    .filter(|_| !empty)
+                    .and_then(|sizes| measure(sizes, self.named, args, whole, len));
+                Ok(Some(Frame { len, empty, excess }))
             }
             Err(error) => Err(refusal(&error)),
         }
@@ -218,12 +244,14 @@ impl Connection {
             max_bulk: u64::MAX,
             ..RequestLimits::default()
         };
+        self.recaller.restart();
         let _ = self.recaller.decode(frame, &limits);
         let args = self.recaller.args(frame);
         self.named = resolve(args, self.version);
         Frame {
             len: frame.len(),
             empty: args.is_empty(),
+            excess: None,
         }
     }
 
@@ -270,7 +298,19 @@ impl Connection {
         };
         let args = decoder.args(frame);
         let reply = ReplyWriter::new(out, self.peer.version, self.double_style);
+        let refused = match (&state.blocked, self.named) {
+            (Some(blocked), Named::Command(command)) => blocked.refuses_at_once(command, args),
+            (Some(blocked), _) => {
+                let who = (state.version, &context.client.details().user[..]);
+                blocked.refuses_unknown(args, who)
+            }
+            (None, _) => None,
+        };
         let outcome = match self.named {
+            _ if let Some(fault) = refused => {
+                context.limited.blocked = true;
+                Err(self.refuse_unseen(state, context.worker, fault))
+            }
             Named::Command(command) => {
                 let mut call = Call {
                     command,
@@ -283,12 +323,8 @@ impl Connection {
                 dispatch::dispatch(&mut call)
             }
             named => {
-                if let Some(transaction) = &mut self.peer.transaction {
-                    transaction.broken = true;
-                }
                 let fault = dispatch::unknown(args, named);
-                state.counters.count_error(fault.code());
-                Err(fault)
+                Err(self.refuse_unseen(state, context.worker, fault))
             }
         };
         let flow = match outcome {
@@ -307,6 +343,34 @@ impl Connection {
         lane.bytes_in.add(frame.len() as u64);
         lane.bytes_out.add((out.len() - before) as u64);
         flow
+    }
+
+    /// Accounts for the current command, which is refused before anything of it was looked at.
+    fn refuse_unseen(&mut self, state: &State, worker: usize, fault: Fault) -> Fault {
+        if let Some(transaction) = &mut self.peer.transaction {
+            transaction.broken = true;
+        }
+        if let Named::Command(command) = self.named {
+            let calls = state.counters.lane(worker).calls(command.ordinal);
+            calls.rejected.add(1);
+        }
+        state.counters.count_error(fault.code());
+        fault
+    }
+
+    /// Answers the current command, which is not executed, with an error.
+    pub(crate) fn decline(&mut self, text: &str, context: &Context<'_>, out: &mut BytesMut) {
+        let fault = Fault::from_text(text.to_owned());
+        let fault = self.refuse_unseen(&context.shared.redis, context.worker, fault);
+        if !self.peer.is_silent() {
+            self.write_fault(&fault, out);
+        }
+        self.peer.next_command();
+    }
+
+    /// Whether what was refused for its size is still coming in.
+    pub(crate) fn is_skipping(&self) -> bool {
+        self.decoder.is_skipping()
     }
 
     /// Answers the current command, which is not executed, that the server has too much to do.
@@ -344,6 +408,37 @@ impl Connection {
             self.decoder.args(frame)
         }
     }
+}
+
+/// In what a request of `len` bytes is larger than it may be; `whole` if it was given up before its
+/// end.
+#[cold]
+fn measure(
+    sizes: &Sizes,
+    named: Named,
+    args: Args<'_>,
+    whole: Option<u64>,
+    len: usize,
+) -> Option<Excess> {
+    if let Some(actual) = whole {
+        let kind = SizeKind::Request;
+        return Some(Excess { kind, actual });
+    }
+    let row = match named {
+        Named::Command(command) => Some(command.row),
+        _ => None,
+    };
+    let (mut key, mut value) = (0, 0);
+    for (place, arg) in args.iter().enumerate().skip(1) {
+        let is_key = row.is_some_and(|row| row.has_key_at(place, args.len()));
+        let largest = if is_key { &mut key } else { &mut value };
+        *largest = arg.len().max(*largest);
+    }
+    sizes
+        .exceeded(SizeKind::Request, len)
+        .or_else(|| sizes.exceeded(SizeKind::Arguments, args.len()))
+        .or_else(|| sizes.exceeded(SizeKind::Key, key))
+        .or_else(|| sizes.exceeded(SizeKind::Value, value))
 }
 
 /// What a request names, on a server of this version.

@@ -305,6 +305,22 @@ impl Row {
         self.flags & flag::NEVER_QUEUED != 0
     }
 
+    /// Whether the argument at `place`, of `count` with the name, is a key.
+    #[must_use]
+    pub fn has_key_at(&self, place: usize, count: usize) -> bool {
+        self.keys.iter().any(|spec| {
+            let first = usize::from(spec.first);
+            let span = usize::from(spec.last.unsigned_abs());
+            let last = if spec.last < 0 {
+                count.saturating_sub(span)
+            } else {
+                first + span
+            };
+            let step = usize::from(spec.step.max(1));
+            (first..=last).contains(&place) && (place - first).is_multiple_of(step)
+        })
+    }
+
     /// Whether a request of `count` arguments, the name included, fits the arity. The
     /// arity of a subcommand counts the name of its container too.
     #[must_use]

@@ -1,13 +1,16 @@
 //! A database as one command sees it: at one moment, with what has expired already gone.
 
+use std::sync::Arc;
+
 use kvlab_timing::Stamp;
 
 use super::State;
 use super::counters::Lane;
 use super::database::Database;
-use super::entry::Entry;
+use super::entry::{Entry, NEW_KEY_FREQUENCY};
 use super::fault::Fault;
 use crate::dialect::Context;
+use crate::limit::Eviction;
 use crate::shared::Shared;
 
 /// A database at the moment of one command. Cheap to make and to copy.
@@ -208,6 +211,67 @@ impl<'c> View<'c> {
         false
     }
 
+    /// Up to `count` keys from a place that `draw` says; only those that expire, if `volatile`.
+    pub(super) fn sample(self, draw: u64, count: usize, volatile: bool) -> Vec<Arc<[u8]>> {
+        if volatile && self.database.expiring() == 0 {
+            return Vec::new();
+        }
+        let keys = &self.database.keys;
+        keys.sample(draw, count, |key| {
+            !volatile || keys.read(key, |entry| entry.is_some_and(Entry::is_volatile))
+        })
+    }
+
+    /// How well `key` fits the policy: the highest goes first.
+    pub(super) fn rate(self, key: &[u8], policy: Eviction) -> Option<u64> {
+        self.database.keys.read(key, |entry| {
+            let entry = entry?;
+            Some(match policy {
+                Eviction::VolatileTtl => u64::MAX - entry.expires_at.unwrap_or(u64::MAX),
+                Eviction::AllKeysLfu | Eviction::VolatileLfu => {
+                    u64::from(u8::MAX - self.frequency(entry))
+                }
+                _ => u64::from(self.second().saturating_sub(entry.accessed())),
+            })
+        })
+    }
+
+    /// Whether `key` is still there and the policy allows it to go.
+    pub(super) fn may_go(self, key: &[u8], policy: Eviction) -> bool {
+        self.database.keys.read(key, |entry| {
+            entry.is_some_and(|entry| !policy.is_volatile() || entry.is_volatile())
+        })
+    }
+
+    /// Evicts `key`; whether it was there.
+    pub(super) fn evict(self, key: &[u8]) -> bool {
+        let evicted = self.database.keys.modify(key, |place| {
+            self.lane.resize(size(place), 0);
+            self.database.note_expiry(expires(place), false);
+            place.take().is_some()
+        });
+        let evicted = evicted == Some(true);
+        if evicted {
+            self.lane.evicted.add(1);
+            self.notify(key);
+        }
+        evicted
+    }
+
+    /// How often the entry is used lately, as OBJECT FREQ tells.
+    #[must_use]
+    pub fn frequency(&self, entry: &Entry) -> u8 {
+        entry.frequency(
+            self.minute(),
+            self.state().settings.live().frequency_decay(),
+        )
+    }
+
+    /// The minute of the server's life, wrapping around.
+    fn minute(&self) -> u16 {
+        u16::try_from(self.second() / 60 % (1 << 16)).unwrap_or_default()
+    }
+
     /// Whether the entry has expired at this moment.
     #[must_use]
     #[inline]
@@ -243,6 +307,8 @@ impl<'c> View<'c> {
             self.drop_expired(place);
             self.notify(key);
         }
+        let counts_frequency = self.state().settings.live().counts_frequency();
+        let frequency = counts_frequency.then(|| place.as_ref().map(|entry| self.frequency(entry)));
         let (expired_before, size_before) = (expires(place), size(place));
         let result = update(place);
         self.database.note_expiry(expired_before, expires(place));
@@ -251,16 +317,45 @@ impl<'c> View<'c> {
             self.lane.resize(size_before, size_after);
         }
         if let Some(entry) = place {
-            self.note_access(entry);
+            match frequency {
+                None => self.note_access(entry),
+                Some(before) => self.note_change(entry, before),
+            }
         }
         result
+    }
+
+    /// As [`View::note_access`], where a key may have been made or got another value: its frequency
+    /// is that of a new one, or goes on from the one before.
+    #[cold]
+    fn note_change(self, entry: &Entry, before: Option<u8>) {
+        entry.note_frequency(self.minute(), before.unwrap_or(NEW_KEY_FREQUENCY));
+        if before.is_some() {
+            self.note_access(entry);
+        } else if !self.untraced {
+            entry.note_access(self.second());
+        }
     }
 
     #[inline]
     fn note_access(self, entry: &Entry) {
         if !self.untraced {
             entry.note_access(self.second());
+            if self.state().settings.live().counts_frequency() {
+                self.note_frequency(entry);
+            }
         }
+    }
+
+    /// Raises the counter of an entry that is used, with the chance that belongs to its value.
+    #[cold]
+    fn note_frequency(self, entry: &Entry) {
+        let frequency = self.frequency(entry);
+        let above = u64::from(frequency.saturating_sub(NEW_KEY_FREQUENCY));
+        let one_in = above * self.state().settings.live().frequency_factor() + 1;
+        let rises = self.state().evictor.draw() % one_in == 0;
+        let frequency = frequency.saturating_add(u8::from(rises));
+        entry.note_frequency(self.minute(), frequency);
     }
 
     fn drop_expired(self, place: &mut Option<Entry>) {

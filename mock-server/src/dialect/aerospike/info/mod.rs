@@ -81,7 +81,9 @@ fn entry(
 ) {
     answer.entry_with(request.raw(), |out| {
         let before = out.len();
+        let state = &scene.context.shared.aerospike;
         let done = match request.name() {
+            name if state.blocks_info(name) => Err((ResultCode::Forbidden, "forbidden")),
             b"user-agent-set" => user_agent(request, has_user_agent, out),
             _ => value(scene, request, out),
         };
@@ -130,6 +132,9 @@ fn value(scene: &Scene<'_>, request: InfoRequest<'_>, out: &mut BytesMut) -> Res
         | b"service-clear-alt" => {}
         b"service" | b"service-clear-std" => cluster::put_service(scene, out),
         b"peers-clear-std" | b"peers-clear-alt" => cluster::put_peers(out),
+        b"service-tls-std" if cluster::has_tls(scene) => cluster::put_tls_service(scene, out),
+        b"service-tls-alt" if cluster::has_tls(scene) => {}
+        b"peers-tls-std" | b"peers-tls-alt" if cluster::has_tls(scene) => cluster::put_peers(out),
         b"replicas" => cluster::replicas(scene).put(out),
         b"replicas-all" => cluster::put_all(scene, out),
         b"replicas-master" => cluster::put_master(scene, out),

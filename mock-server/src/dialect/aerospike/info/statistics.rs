@@ -85,16 +85,18 @@ fn put_namespace<'a>(
         // An entry of the primary index is 64 bytes.
         "index_used_bytes" => (objects * 64).to_string(),
         "data_used_bytes" => namespace.bytes().to_string(),
-        "data_used_pct" => (namespace.bytes() * 100 / DATA_TOTAL).to_string(),
+        "data_used_pct" => namespace.used_pct().to_string(),
+        "data_avail_pct" => 100_u64.saturating_sub(namespace.used_pct()).to_string(),
+        "data_total_bytes" => namespace.room().total.to_string(),
+        "stop_writes" => namespace.stops_writes().to_string(),
+        "stop_writes_pct" => namespace.room().stop_writes_pct.to_string(),
+        "max_record_size" => namespace.room().record_max.to_string(),
         "default_ttl" => namespace.ttl().default_ttl.to_string(),
         "nsup_period" => namespace.ttl().nsup_period.to_string(),
         count => namespace.tally().get(count).unwrap_or(0).to_string(),
     };
     put_lines(lines, fill, out);
 }
-
-/// What the namespace is said to have room for; nothing enforces it.
-const DATA_TOTAL: u64 = 1_073_741_824;
 
 fn non_expirable(scene: &Scene<'_>, namespace: &Namespace) -> u64 {
     let mut count = 0;

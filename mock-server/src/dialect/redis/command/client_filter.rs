@@ -46,12 +46,11 @@ pub(super) fn client_type(name: &[u8]) -> Result<ClientType, Fault> {
 /// The connections that speak RESP, oldest first.
 pub(super) fn connected(call: &Call<'_, '_>) -> impl Iterator<Item = Arc<ClientInfo>> {
     let shared = call.context.shared;
-    let aerospike = shared
-        .addresses
-        .get()
-        .and_then(|addresses| addresses.aerospike);
+    let addresses = shared.addresses.get().copied().unwrap_or_default();
+    let aerospike = [addresses.aerospike, addresses.aerospike_tls];
     shared.clients.list().into_iter().filter(move |client| {
-        aerospike.is_none_or(|address| address.port() != client.local.port())
+        let mut ports = aerospike.iter().flatten().map(|address| address.port());
+        ports.all(|port| port != client.local.port())
             && client.details().protocol != Some(crate::exchange::Protocol::Aerospike)
     })
 }

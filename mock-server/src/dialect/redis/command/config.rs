@@ -49,20 +49,19 @@ const SUBCOMMANDS: &[Row] = &[
 
 fn get(call: &mut Call<'_, '_>) -> Outcome {
     let mut found = call.state().settings.matching(call.args.from(2).iter());
-    let port = call
-        .context
-        .shared
-        .addresses
-        .get()
-        .and_then(|addresses| addresses.redis.or(addresses.shared))
-        .map(|address| address.port().to_string());
-    if let (Some(port), Some(entry)) = (
-        port,
-        found
+    let addresses = call.context.shared.addresses.get().copied();
+    let addresses = addresses.unwrap_or_default();
+    // A port that is not open is 0, as with a real server.
+    for (parameter, open) in [
+        ("port", addresses.redis.or(addresses.shared)),
+        ("tls-port", addresses.redis_tls.or(addresses.shared_tls)),
+    ] {
+        if let Some(entry) = found
             .iter_mut()
-            .find(|(name, _)| name.eq_ignore_ascii_case("port")),
-    ) {
-        entry.1 = port;
+            .find(|(name, _)| name.eq_ignore_ascii_case(parameter))
+        {
+            entry.1 = open.map_or(0, |address| address.port()).to_string();
+        }
     }
     call.reply.map(found.len());
     for (name, value) in found {

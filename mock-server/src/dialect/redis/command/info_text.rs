@@ -44,7 +44,10 @@ pub(super) fn server(call: &Call<'_, '_>) -> String {
     let port = shared
         .addresses
         .get()
-        .and_then(|addresses| addresses.redis.or(addresses.shared))
+        .and_then(|addresses| {
+            let plain = addresses.redis.or(addresses.shared);
+            plain.or(addresses.redis_tls).or(addresses.shared_tls)
+        })
         .map_or(0, |address| address.port());
     Lines::section("Server")
         .add("redis_version", call.state().version)
@@ -123,7 +126,7 @@ pub(super) fn memory(call: &Call<'_, '_>) -> String {
         .add("used_memory_functions", 0)
         .memory("used_memory_scripts", 0)
         .memory("maxmemory", maxmemory)
-        .add("maxmemory_policy", state.settings.value("maxmemory-policy"))
+        .add("maxmemory_policy", state.settings.live().eviction())
         .add("allocator_frag_ratio", "1.00")
         .add("allocator_frag_bytes", 0)
         .add("allocator_rss_ratio", "1.00")
@@ -224,7 +227,9 @@ pub(super) fn stats(call: &Call<'_, '_>) -> String {
         .zeros(&[
             "expired_time_cap_reached_count",
             "expire_cycle_cpu_milliseconds",
-            "evicted_keys",
+        ])
+        .add("evicted_keys", counters.sum(|lane| &lane.evicted))
+        .zeros(&[
             "evicted_clients",
             "total_eviction_exceeded_time",
             "current_eviction_exceeded_time",

@@ -2,6 +2,7 @@
 
 use super::help;
 use crate::dialect::Flow;
+use crate::dialect::redis::blocked::BlockList;
 use crate::dialect::redis::call::{Call, Outcome};
 use crate::dialect::redis::fault::Fault;
 use crate::dialect::redis::glob;
@@ -66,12 +67,15 @@ const fn row(name: &'static str, arity: i32, run: fn(&mut Call<'_, '_>) -> Outco
 
 /// Whether a server of this version has the command.
 fn exists(call: &Call<'_, '_>, command: &Command) -> bool {
-    command.row.since <= call.state().version
+    let state = call.state();
+    let hides = |blocked: &BlockList| blocked.hides(command);
+    command.row.since <= state.version && !state.blocked.as_ref().is_some_and(hides)
 }
 
-fn known<'a>(call: &'a Call<'_, '_>) -> impl Iterator<Item = &'static Command> + use<'a> {
-    let version = call.state().version;
-    table::top_level().filter(move |command| command.row.since <= version)
+fn known<'a, 'b, 'c>(
+    call: &'a Call<'b, 'c>,
+) -> impl Iterator<Item = &'static Command> + use<'a, 'b, 'c> {
+    table::top_level().filter(move |command| exists(call, command))
 }
 
 fn named(call: &Call<'_, '_>, name: &[u8]) -> Option<&'static Command> {

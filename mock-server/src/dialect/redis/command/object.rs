@@ -82,28 +82,20 @@ fn idletime(call: &mut Call<'_, '_>) -> Outcome {
 }
 
 fn freq(call: &mut Call<'_, '_>) -> Outcome {
-    let exists = call.view().peek(call.args.arg(2), |entry| entry.is_some());
-    if !exists {
-        return number_or_null(call, None);
-    }
-    if !counts_frequency(call) {
+    let view = call.view();
+    let frequency = view.peek(call.args.arg(2), |entry| Some(view.frequency(entry?)));
+    if frequency.is_some() && !counts_frequency(call) {
         return Err(Fault::new(
             "ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please \
              note that when switching between policies at runtime LRU and LFU data will take some \
              time to adjust.",
         ));
     }
-    // Accesses are not counted here: every key has the frequency of a new one.
-    number_or_null(call, Some(NEW_KEY_FREQUENCY))
+    number_or_null(call, frequency.map(i64::from))
 }
 
-const NEW_KEY_FREQUENCY: i64 = 5;
-
 fn counts_frequency(call: &Call<'_, '_>) -> bool {
-    call.state()
-        .settings
-        .value("maxmemory-policy")
-        .ends_with("lfu")
+    call.state().settings.live().counts_frequency()
 }
 
 fn number_or_null(call: &mut Call<'_, '_>, number: Option<i64>) -> Outcome {

@@ -7,7 +7,7 @@ mod rows;
 mod special;
 
 use std::borrow::Cow;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use self::rows::PARAMETERS;
 use super::fault::Fault;
 use super::glob;
 use crate::config::ServerConfig;
-use crate::limit::{ByteSize, ConnectionLimits, OutputLimit};
+use crate::limit::{ByteSize, ConnectionLimits, Eviction, OutputLimit};
 
 /// The parameters of a server, with their values.
 #[derive(Debug)]
@@ -32,6 +32,12 @@ pub struct Live {
     max_bulk: AtomicU64,
     memory_max: AtomicU64,
     clients_max: AtomicU64,
+    /// The place of the policy in [`Eviction::ALL`].
+    eviction: AtomicU8,
+    counts_frequency: AtomicBool,
+    samples: AtomicU64,
+    frequency_factor: AtomicU64,
+    frequency_decay: AtomicU64,
     /// Nanoseconds after which silent connections end; 0 for never.
     idle_ns: AtomicU64,
     /// Bytes of unsent replies at which connections end: hard, soft and the nanoseconds of that; 0 for
@@ -80,6 +86,38 @@ impl Live {
         self.memory_max.load(Ordering::Relaxed)
     }
 
+    /// What is evicted when the limit is passed.
+    #[must_use]
+    pub fn eviction(&self) -> Eviction {
+        let place = usize::from(self.eviction.load(Ordering::Relaxed));
+        Eviction::ALL.get(place).copied().unwrap_or_default()
+    }
+
+    /// Whether eviction goes by how often keys are used.
+    #[must_use]
+    #[inline]
+    pub fn counts_frequency(&self) -> bool {
+        self.counts_frequency.load(Ordering::Relaxed)
+    }
+
+    /// How many keys of a database are drawn before one is evicted.
+    #[must_use]
+    pub fn samples(&self) -> usize {
+        usize::try_from(self.samples.load(Ordering::Relaxed)).unwrap_or(1)
+    }
+
+    /// How slowly the counter of frequency rises.
+    #[must_use]
+    pub fn frequency_factor(&self) -> u64 {
+        self.frequency_factor.load(Ordering::Relaxed)
+    }
+
+    /// Minutes without use that take one from the counter of frequency; 0 for never.
+    #[must_use]
+    pub fn frequency_decay(&self) -> u16 {
+        u16::try_from(self.frequency_decay.load(Ordering::Relaxed)).unwrap_or(u16::MAX)
+    }
+
     /// How many clients may be connected.
     #[must_use]
     pub fn clients_max(&self) -> u64 {
@@ -106,6 +144,10 @@ impl Settings {
         let databases = config.redis.databases.to_string();
         let mut own = vec![("databases", databases)];
         own.extend(limits_as_parameters(&config.connections));
+        let memory = config.requests.max_memory;
+        own.extend(memory.map(|size| ("maxmemory", size.0.to_string())));
+        let policy = config.requests.eviction;
+        own.extend(policy.map(|policy| ("maxmemory-policy", policy.to_string())));
         let own = own.iter().map(|(name, value)| (*name, value.as_str()));
         let given = config.redis.parameters.iter();
         for (name, value) in given.map(|(name, value)| (&**name, &**value)).chain(own) {
@@ -121,6 +163,11 @@ impl Settings {
                 max_bulk: AtomicU64::new(0),
                 memory_max: AtomicU64::new(0),
                 clients_max: AtomicU64::new(0),
+                eviction: AtomicU8::new(0),
+                counts_frequency: AtomicBool::new(false),
+                samples: AtomicU64::new(0),
+                frequency_factor: AtomicU64::new(0),
+                frequency_decay: AtomicU64::new(0),
                 idle_ns: AtomicU64::new(0),
                 output: Default::default(),
             }),
@@ -249,9 +296,17 @@ impl Settings {
             (&self.live.max_bulk, number("proto-max-bulk-len", u64::MAX)),
             (&self.live.memory_max, number("maxmemory", 0)),
             (&self.live.clients_max, number("maxclients", u64::MAX)),
+            (&self.live.samples, number("maxmemory-samples", 5)),
+            (&self.live.frequency_factor, number("lfu-log-factor", 10)),
+            (&self.live.frequency_decay, number("lfu-decay-time", 1)),
         ] {
             place.store(now, Ordering::Relaxed);
         }
+        let policy: Eviction = value("maxmemory-policy").parse().unwrap_or_default();
+        self.live.eviction.store(policy as u8, Ordering::Relaxed);
+        self.live
+            .counts_frequency
+            .store(policy.is_lfu(), Ordering::Relaxed);
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<String>> {

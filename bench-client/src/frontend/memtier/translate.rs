@@ -1,0 +1,308 @@
+//! From a [`Plan`] to the [`Settings`] of the engine, for one of its runs.
+//!
+//! What the engine cannot do yet is refused by name ([`Lack`]) rather than done in another way: a
+//! run that is not what was asked for must not look like it.
+
+use std::net::SocketAddr;
+use std::num::{NonZeroU32, NonZeroU64};
+use std::time::Duration;
+
+use kvlab_timing::Rate;
+
+use super::Name;
+use super::options::Protocol;
+use super::pattern::Pattern;
+use super::plan::{Endpoint, Keys, Length, Plan, Size, Traffic, Values};
+use super::recorder::RowPlan;
+use super::resolve::float;
+use crate::settings::{
+    Arrivals, Backoff, Content, KeyPattern, KeySettings, Load, Pipeline, PipelineMode, RedisTarget,
+    RespVersion, Settings, SizeDistribution, Stop, Target, ValueSettings,
+};
+
+/// The settings of a run, and what its classes are.
+#[derive(Clone, Debug)]
+pub struct Translation {
+    /// For the engine; the seed is that of the first run.
+    pub settings: Settings,
+    /// The rows of the tables.
+    pub rows: RowPlan,
+}
+
+/// Something asked for that is not there yet.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{option}: {what} is not supported yet")]
+pub struct Lack {
+    /// The option.
+    pub option: &'static str,
+    /// What is missing.
+    pub what: String,
+}
+
+impl Lack {
+    pub(super) fn new(name: Name, what: impl Into<String>) -> Self {
+        Self {
+            option: name.spelled(),
+            what: what.into(),
+        }
+    }
+}
+
+impl Plan {
+    /// The settings for a server at this address.
+    ///
+    /// # Errors
+    /// The first thing asked for that the engine cannot do.
+    pub fn translate(&self, address: SocketAddr) -> Result<Translation, Lack> {
+        self.lacks()?;
+        let classes = self.classes()?;
+        let mut target = RedisTarget::new(address, 0, 0);
+        if let Some(login) = &self.login {
+            target.user.clone_from(&login.user);
+            target.password = Some(login.password.clone().into());
+        }
+        target.database = self.database;
+        target.version = match self.protocol {
+            Protocol::Redis | Protocol::Resp2 => RespVersion::Two,
+            Protocol::Resp3 => RespVersion::Three,
+        };
+        let rows = classes.rows(self.output.breakdown);
+        target.operations = classes.operations;
+        let mut settings = Settings::new(Target::Redis(target));
+        settings.threads = NonZeroU32::new(self.threads).unwrap_or(NonZeroU32::MIN);
+        settings.connections = u32::try_from(self.connections())
+            .ok()
+            .and_then(NonZeroU32::new)
+            .ok_or_else(|| Lack::new(Name::Clients, "more than 4294967295 connections"))?;
+        settings.pipeline = Pipeline {
+            depth: NonZeroU32::new(self.pipeline).unwrap_or(NonZeroU32::MIN),
+            mode: PipelineMode::Window,
+        };
+        settings.load = self.load()?;
+        settings.stop = Stop {
+            duration: match self.length {
+                Length::Seconds(seconds) => Some(Duration::from_secs(u64::from(seconds))),
+                Length::Requests(_) => None,
+            },
+            requests: self.requests(),
+        };
+        settings.warmup = self.warmup;
+        settings.keys = self.key_settings();
+        settings.values = value_settings(&self.values)?;
+        settings.mix = classes.order;
+        settings.seed = self.seed;
+        settings.timeout = self.request_timeout();
+        settings.connect_timeout = self.reconnect.timeout;
+        settings.backoff = self.backoff();
+        Ok(Translation { settings, rows })
+    }
+
+    /// What is asked for beside the load itself and is not there.
+    fn lacks(&self) -> Result<(), Lack> {
+        let reconnect = &self.reconnect;
+        for (name, missing, what) in [
+            (
+                Name::UnixSocket,
+                matches!(self.endpoint, Endpoint::Unix(_)),
+                "a socket file",
+            ),
+            (Name::Tls, self.tls.is_some(), "TLS"),
+            (Name::ClusterMode, self.cluster.is_some(), "a cluster"),
+            (
+                Name::ReadServer,
+                !self.read_servers.is_empty(),
+                "reading from replicas",
+            ),
+            (
+                Name::ClientsStart,
+                self.staircase.is_some(),
+                "adding clients step by step",
+            ),
+            (
+                Name::DataImport,
+                self.import.is_some(),
+                "writing values from a file",
+            ),
+            (
+                Name::RetryOnError,
+                self.retry.is_some(),
+                "sending a request again",
+            ),
+            (
+                Name::ReconnectInterval,
+                reconnect.interval.is_some(),
+                "a new connection after some requests",
+            ),
+            (
+                Name::ThreadConnStartMaxJitterMicros,
+                reconnect.jitter_us.1 > 0,
+                "a random wait between new connections",
+            ),
+            (
+                Name::ConnectRate,
+                reconnect.rate.is_some(),
+                "a rate of new connections",
+            ),
+            (
+                Name::Certify,
+                self.own_output.certify,
+                "a certificate of memtier runs",
+            ),
+        ] {
+            if missing {
+                return Err(Lack::new(name, what));
+            }
+        }
+        Ok(())
+    }
+
+    fn load(&self) -> Result<Load, Lack> {
+        let Some(each) = self.rate else {
+            return Ok(Load::Closed);
+        };
+        let all = u64::from(each).saturating_mul(self.connections());
+        let rate = Rate::per_second(all)
+            .map_err(|error| Lack::new(Name::RateLimiting, error.to_string()))?;
+        Ok(Load::Open {
+            rate,
+            arrivals: Arrivals::Uniform,
+        })
+    }
+
+    fn key_settings(&self) -> KeySettings {
+        let keys = &self.keys;
+        // Zipf's law counts from 1: with only such keys there is no key 0, as with the original.
+        let zipf = self.patterns().all(|pattern| pattern == Pattern::Zipf);
+        let first = if zipf {
+            keys.least.max(1).min(keys.most)
+        } else {
+            keys.least
+        };
+        let pattern = self.patterns().next().unwrap_or(Pattern::Random);
+        KeySettings {
+            prefix: keys.prefix.clone(),
+            width: 0,
+            first,
+            count: NonZeroU64::new(keys.most - first + 1).unwrap_or(NonZeroU64::MIN),
+            pattern: self.key_pattern(pattern),
+        }
+    }
+
+    fn patterns(&self) -> Box<dyn Iterator<Item = Pattern> + '_> {
+        match &self.traffic {
+            Traffic::SetGet(both) => {
+                let used = [
+                    (both.ratio.first, both.patterns.set),
+                    (both.ratio.second, both.patterns.get),
+                ];
+                let used = used.into_iter().filter(|(times, _)| *times > 0);
+                Box::new(used.map(|(_, pattern)| pattern))
+            }
+            Traffic::Commands(steps) => Box::new(steps.iter().map(|step| step.pattern)),
+            Traffic::Scan { .. } => Box::new(std::iter::empty()),
+        }
+    }
+
+    pub(super) fn key_pattern(&self, pattern: Pattern) -> KeyPattern {
+        match pattern {
+            Pattern::Random => KeyPattern::Uniform,
+            Pattern::Sequential => KeyPattern::Sequential,
+            Pattern::Parallel => KeyPattern::Parallel,
+            Pattern::Gaussian => gaussian(&self.keys),
+            Pattern::Zipf => KeyPattern::Zipf {
+                exponent: self.keys.zipf_exponent,
+            },
+        }
+    }
+
+    /// How long a reply may take. The original waits without end. Here a test with a length ends
+    /// with it, and a request that is not answered within half a minute counts as timed out.
+    fn request_timeout(&self) -> Duration {
+        match self.length {
+            Length::Requests(_) => LONGEST_TIMEOUT,
+            Length::Seconds(seconds) => {
+                Duration::from_secs(u64::from(seconds)).clamp(SHORTEST_TIMEOUT, LONGEST_TIMEOUT)
+            }
+        }
+    }
+
+    /// Waits between attempts to reconnect. With `--reconnect-on-error` they are those of the
+    /// original; without, the engine's own: a short outage costs requests, not the run.
+    fn backoff(&self) -> Backoff {
+        if !self.reconnect.on_error {
+            return Backoff::default();
+        }
+        Backoff {
+            first: FIRST_WAIT,
+            most: if self.reconnect.backoff_factor > 1.0 {
+                LONGEST_WAIT
+            } else {
+                FIRST_WAIT
+            },
+            attempts: match self.reconnect.most_attempts {
+                0 => u32::MAX,
+                most => most,
+            },
+        }
+    }
+}
+
+/// The bell of the original: its middle is the middle of the range and its deviation a sixth of the
+/// distance of its ends, unless told otherwise. The engine counts in fractions of the number of
+/// keys.
+fn gaussian(keys: &Keys) -> KeyPattern {
+    let count = float(keys.count());
+    if keys.count() == 1 {
+        return KeyPattern::Uniform;
+    }
+    let mean = keys.median.map_or(0.5, |median| {
+        ((median - float(keys.least)) / count).clamp(0.0, 1.0)
+    });
+    let deviation = match keys.stddev {
+        Some(deviation) => deviation / count,
+        None => (count - 1.0) / 6.0 / count,
+    };
+    KeyPattern::Gaussian {
+        mean,
+        // A wider bell is flat over the keys to a thousandth.
+        deviation: deviation.min(WIDEST_BELL),
+    }
+}
+
+fn value_settings(values: &Values) -> Result<ValueSettings, Lack> {
+    let size = match &values.size {
+        Size::Fixed(size) => SizeDistribution::Fixed(*size),
+        Size::Random(range) => SizeDistribution::Uniform {
+            least: range.least,
+            most: range.most,
+        },
+        Size::List(list) => SizeDistribution::Weighted(list.clone()),
+        Size::ByKey(range) if range.least == range.most => SizeDistribution::Fixed(range.most),
+        Size::ByKey(_) => {
+            return Err(Lack::new(
+                Name::DataSizePattern,
+                "a size that grows with the key",
+            ));
+        }
+    };
+    Ok(ValueSettings {
+        size,
+        content: if values.random {
+            Content::Random
+        } else {
+            Content::Fill(b'x')
+        },
+    })
+}
+
+const SHORTEST_TIMEOUT: Duration = Duration::from_secs(5);
+const LONGEST_TIMEOUT: Duration = Duration::from_secs(30);
+/// First wait of the original before it connects again.
+const FIRST_WAIT: Duration = Duration::from_secs(1);
+/// Bound of its waits, as its newer versions have one.
+const LONGEST_WAIT: Duration = Duration::from_secs(60);
+const WIDEST_BELL: f64 = 10.0;
+
+#[cfg(test)]
+#[path = "translate_tests.rs"]
+mod tests;

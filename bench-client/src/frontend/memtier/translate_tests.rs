@@ -1,0 +1,360 @@
+//! Tests of the translation, against exact arithmetic.
+
+use super::super::model::RowKind;
+use super::super::resolve::tests::plan;
+use super::*;
+use crate::settings::MixOrder;
+
+fn translated(words: &[&str]) -> Settings {
+    let translation = plan(words).translate(address()).unwrap();
+    translation.settings.check().unwrap();
+    translation.settings
+}
+
+fn address() -> SocketAddr {
+    "127.0.0.1:7000".parse().unwrap()
+}
+
+fn lack(words: &[&str]) -> String {
+    plan(words).translate(address()).unwrap_err().to_string()
+}
+
+fn operations(settings: &Settings) -> Vec<(String, u32, Option<KeyPattern>)> {
+    let Target::Redis(target) = &settings.target else {
+        panic!("{settings:?}");
+    };
+    target
+        .operations
+        .iter()
+        .map(|operation| {
+            let text: Vec<_> = operation
+                .arguments
+                .iter()
+                .map(|argument| String::from_utf8_lossy(argument).into_owned())
+                .collect();
+            (text.join(" "), operation.weight, operation.pattern)
+        })
+        .collect()
+}
+
+#[test]
+fn counts_are_per_client() {
+    let settings = translated(&["-t", "3", "-c", "5", "-n", "70", "--pipeline", "4"]);
+    assert_eq!(settings.threads.get(), 3);
+    assert_eq!(settings.connections.get(), 15);
+    assert_eq!(settings.stop.requests, Some(3 * 5 * 70));
+    assert_eq!(settings.stop.duration, None);
+    assert_eq!(settings.pipeline.depth.get(), 4);
+    assert_eq!(settings.load, Load::Closed);
+    let timed = translated(&["--test-time", "3"]);
+    assert_eq!(timed.stop.duration, Some(Duration::from_secs(3)));
+    assert_eq!(timed.stop.requests, None);
+}
+
+#[test]
+fn the_rate_is_that_of_all_connections() {
+    let settings = translated(&["-t", "2", "-c", "3", "--rate-limiting", "51"]);
+    assert_eq!(
+        settings.load,
+        Load::Open {
+            rate: Rate::per_second(2 * 3 * 51).unwrap(),
+            arrivals: Arrivals::Uniform,
+        }
+    );
+}
+
+#[test]
+fn set_and_get_follow_each_other_in_a_cycle() {
+    let settings = translated(&["--key-pattern", "S:R"]);
+    assert_eq!(settings.mix, MixOrder::Cycle);
+    assert_eq!(
+        operations(&settings),
+        [
+            (
+                "SET __key__ __data__".to_owned(),
+                1,
+                Some(KeyPattern::Sequential)
+            ),
+            ("GET __key__".to_owned(), 10, Some(KeyPattern::Uniform)),
+        ]
+    );
+    let only = |ratio| operations(&translated(&["--ratio", ratio]));
+    assert_eq!(only("1:0").len(), 1);
+    assert_eq!(only("0:3")[0].0, "GET __key__");
+}
+
+#[test]
+fn other_writes_and_reads_are_those_of_the_original() {
+    let texts = |words: &[&str]| -> Vec<(String, u32)> {
+        operations(&translated(words))
+            .into_iter()
+            .map(|(text, weight, _)| (text, weight))
+            .collect()
+    };
+    assert_eq!(
+        texts(&["--data-offset", "100", "--ratio", "1:1"]),
+        [
+            ("SETRANGE __key__ 100 __data__".to_owned(), 1),
+            ("GETRANGE __key__ 100 -1".to_owned(), 1)
+        ]
+    );
+    assert_eq!(
+        texts(&["--expiry-range", "60-60", "--ratio", "1:0"]),
+        [("SETEX __key__ 60 __data__".to_owned(), 1)]
+    );
+    // Ten keys three at a time are four requests.
+    assert_eq!(
+        texts(&["--multi-key-get", "3"])[1],
+        ("MGET __key__ __key__ __key__".to_owned(), 4)
+    );
+}
+
+#[test]
+fn commands_are_sent_as_often_in_a_row_as_their_ratio_says() {
+    let translation = plan(&[
+        "--command",
+        "SET k:__key__:x __data__",
+        "--command-ratio",
+        "2",
+        "--command",
+        "GET __key__",
+        "--command-key-pattern",
+        "Z",
+        "--command",
+        "set a __data__",
+    ])
+    .translate(address())
+    .unwrap();
+    assert_eq!(translation.settings.mix, MixOrder::Cycle);
+    assert_eq!(
+        operations(&translation.settings),
+        [
+            (
+                "SET k:__key__:x __data__".to_owned(),
+                2,
+                Some(KeyPattern::Uniform)
+            ),
+            (
+                "GET __key__".to_owned(),
+                1,
+                Some(KeyPattern::Zipf { exponent: 1.0 })
+            ),
+            ("set a __data__".to_owned(), 1, Some(KeyPattern::Uniform)),
+        ]
+    );
+    let rows: Vec<_> = translation.rows.rows().iter().map(RowKind::label).collect();
+    assert_eq!(rows, ["Sets", "Gets"]);
+    let places: Vec<_> = (0..4).map(|class| translation.rows.row_of(class)).collect();
+    assert_eq!(places, [Some(0), Some(1), Some(0), None]);
+}
+
+#[test]
+fn rows_per_line_keep_equal_commands_apart() {
+    let translation = plan(&[
+        "--command",
+        "SET a __data__",
+        "--command",
+        "SET b __data__",
+        "--command-stats-breakdown",
+        "line",
+    ])
+    .translate(address())
+    .unwrap();
+    let rows: Vec<_> = translation.rows.rows().iter().map(RowKind::label).collect();
+    assert_eq!(rows, ["Sets", "Sets"]);
+}
+
+#[test]
+fn rows_of_set_and_get_are_there_without_them() {
+    let translation = plan(&["--ratio", "0:1"]).translate(address()).unwrap();
+    let rows: Vec<_> = translation.rows.rows().iter().map(RowKind::label).collect();
+    assert_eq!(rows, ["Sets", "Gets", "Waits"]);
+    assert_eq!(translation.rows.row_of(0), Some(1));
+}
+
+#[test]
+fn gaussian_keys_have_the_middle_and_the_width_of_the_original() {
+    let pattern = |words: &[&str]| {
+        let keys = [
+            "--key-pattern",
+            "G:G",
+            "--key-minimum",
+            "101",
+            "--key-maximum",
+            "700",
+        ];
+        translated(&[&keys[..], words].concat()).keys.pattern
+    };
+    let KeyPattern::Gaussian { mean, deviation } = pattern(&[]) else {
+        panic!();
+    };
+    // 600 keys; the ends are 599 apart.
+    assert!((mean - 0.5).abs() < 1e-12, "{mean}");
+    assert!(
+        (deviation - 599.0 / 6.0 / 600.0).abs() < 1e-12,
+        "{deviation}"
+    );
+    let KeyPattern::Gaussian { mean, deviation } =
+        pattern(&["--key-median", "251", "--key-stddev", "30"])
+    else {
+        panic!();
+    };
+    assert!((mean - 150.0 / 600.0).abs() < 1e-12, "{mean}");
+    assert!((deviation - 30.0 / 600.0).abs() < 1e-12, "{deviation}");
+    let one = translated(&[
+        "--key-pattern",
+        "G:G",
+        "--key-minimum",
+        "5",
+        "--key-maximum",
+        "5",
+    ]);
+    assert_eq!(one.keys.pattern, KeyPattern::Uniform);
+}
+
+#[test]
+fn key_numbers_are_not_padded_and_zipf_counts_from_one() {
+    let keys = translated(&["--key-prefix", "p", "--key-maximum", "9"]).keys;
+    assert_eq!(keys.prefix, "p");
+    assert_eq!((keys.width, keys.first, keys.count.get()), (0, 0, 10));
+    let keys = translated(&["--key-pattern", "Z:Z", "--key-maximum", "9"]).keys;
+    assert_eq!((keys.first, keys.count.get()), (1, 9));
+    // One of the two visits key 0.
+    let keys = translated(&["--key-pattern", "S:Z", "--key-maximum", "9"]).keys;
+    assert_eq!((keys.first, keys.count.get()), (0, 10));
+}
+
+#[test]
+fn values_are_x_or_random_and_as_long_as_asked_for() {
+    let values = |words: &[&str]| translated(words).values;
+    assert_eq!(
+        values(&[]),
+        ValueSettings {
+            size: SizeDistribution::Fixed(32),
+            content: Content::Fill(b'x'),
+        }
+    );
+    assert_eq!(values(&["-R"]).content, Content::Random);
+    assert_eq!(
+        values(&["--data-size-range", "200-10"]).size,
+        SizeDistribution::Uniform {
+            least: 10,
+            most: 200
+        }
+    );
+    assert_eq!(
+        values(&["--data-size-list", "32:9,1000:1"]).size,
+        SizeDistribution::Weighted(vec![(32, 9), (1000, 1)])
+    );
+}
+
+#[test]
+fn login_database_and_version_reach_the_target() {
+    let settings = translated(&["-a", "bob:pw", "-P", "resp3", "--select-db", "4"]);
+    let Target::Redis(target) = settings.target else {
+        panic!();
+    };
+    assert_eq!(target.address, address());
+    assert_eq!(target.user.as_deref(), Some("bob"));
+    assert_eq!(target.password.as_ref().unwrap().reveal(), "pw");
+    assert_eq!((target.database, target.version), (4, RespVersion::Three));
+}
+
+#[test]
+fn nothing_waits_without_end() {
+    let timeout = |words: &[&str]| translated(words).timeout.as_secs();
+    assert_eq!(timeout(&[]), 30);
+    assert_eq!(timeout(&["--test-time", "1"]), 5);
+    assert_eq!(timeout(&["--test-time", "12"]), 12);
+    assert_eq!(timeout(&["--test-time", "600"]), 30);
+    assert_eq!(translated(&[]).connect_timeout.as_secs(), 30);
+}
+
+#[test]
+fn reconnects_wait_as_in_the_original_when_asked_for() {
+    let backoff = |words: &[&str]| translated(words).backoff;
+    assert_eq!(backoff(&[]), Backoff::default());
+    let second = Duration::from_secs(1);
+    assert_eq!(
+        backoff(&["--reconnect-on-error"]),
+        Backoff {
+            first: second,
+            most: second,
+            attempts: u32::MAX
+        }
+    );
+    let some = backoff(&[
+        "--reconnect-on-error",
+        "--max-reconnect-attempts",
+        "5",
+        "--reconnect-backoff-factor",
+        "2",
+    ]);
+    assert_eq!((some.most.as_secs(), some.attempts), (60, 5));
+}
+
+#[test]
+fn a_replay_is_written_out_until_its_file_is_through() {
+    let path = std::env::temp_dir().join(format!("kvlab-replay-{}", std::process::id()));
+    let lines: String = (1..=3)
+        .map(|line| format!("{line} [0 a] \"INCR\" \"c{line}\"\n"))
+        .collect();
+    std::fs::write(&path, lines).unwrap();
+    let file = format!("--monitor-input={}", path.display());
+    let texts = |words: &[&str]| -> Vec<String> {
+        let settings = translated(&[&[file.as_str()], words].concat());
+        operations(&settings)
+            .into_iter()
+            .map(|(text, ..)| text)
+            .collect()
+    };
+    assert_eq!(
+        texts(&["--command=__monitor_line@__"]),
+        ["INCR c1", "INCR c2", "INCR c3"]
+    );
+    // Two at a time, with a PING between: the file is through after three rotations.
+    assert_eq!(
+        texts(&[
+            "--command=__monitor_line@__",
+            "--command-ratio=2",
+            "--command=PING"
+        ]),
+        [
+            "INCR c1", "INCR c2", "PING", "INCR c3", "INCR c1", "PING", "INCR c2", "INCR c3",
+            "PING"
+        ]
+    );
+    let random = translated(&[&file, "--command=__monitor_line@__", "--monitor-pattern=R"]);
+    assert_eq!(random.mix, MixOrder::Random);
+    std::fs::remove_file(&path).unwrap();
+}
+
+#[test]
+fn what_is_not_there_is_refused_by_name() {
+    for (words, option) in [
+        (&["-S", "/tmp/s"][..], "--unix-socket"),
+        (&["--cluster-mode"], "--cluster-mode"),
+        (&["--retry-on-error"], "--retry-on-error"),
+        (&["--reconnect-interval", "5"], "--reconnect-interval"),
+        (&["--wait-ratio", "1:1"], "--wait-ratio"),
+        (&["--expiry-range", "1-9"], "--expiry-range"),
+        (
+            &["--data-size-range", "1-9", "--data-size-pattern", "S"],
+            "--data-size-pattern",
+        ),
+        (
+            &["--multi-key-get", "3", "--key-pattern", "S:S"],
+            "--multi-key-get",
+        ),
+        (
+            &["--scan-incremental-iteration", "--command", "SCAN 0"],
+            "--scan-incremental-iteration",
+        ),
+    ] {
+        let text = lack(words);
+        assert!(
+            text.starts_with(option) && text.ends_with("is not supported yet"),
+            "{words:?}: {text}"
+        );
+    }
+}
