@@ -14,6 +14,7 @@ pub mod engine;
 pub mod frontend;
 pub mod host;
 pub mod keyspace;
+pub mod limits;
 pub mod random;
 pub mod record;
 pub mod report;

@@ -4,6 +4,7 @@
 //! the thread, so adding a use leaves the other streams as they were. The generator is
 //! xoshiro256++, seeded through splitmix64.
 
+use rand_distr::{Distribution, Exp1};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
@@ -64,6 +65,19 @@ pub fn unit(rng: &mut Xoshiro256PlusPlus) -> f64 {
     (rng.next_u64() >> 11) as f64 * (1.0 / 9_007_199_254_740_992.0)
 }
 
+/// A number from the exponential law with this mean, by the random bits.
+#[must_use]
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a random number to the nearest, never negative; the cast saturates"
+)]
+pub fn exponential(mean: u64, bits: u64) -> u64 {
+    let unit: f64 = Exp1.sample(&mut Xoshiro256PlusPlus::seed_from_u64(bits));
+    (unit * mean as f64) as u64
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -98,6 +112,19 @@ mod tests {
             assert!(!all[..place].contains(value));
         }
         assert_eq!(first(1, 0, 0, Use::Mix), all[0]);
+    }
+
+    #[test]
+    #[expect(clippy::cast_precision_loss, reason = "small numbers are exact")]
+    fn exponential_numbers_have_their_mean_and_tail() {
+        let all: Vec<u64> = (0..20_000)
+            .map(|bits| exponential(1_000_000, mix(bits)))
+            .collect();
+        let mean = all.iter().sum::<u64>() as f64 / 20_000.0;
+        // One sigma of the mean of 20,000 is 0.7 %.
+        assert!((mean / 1e6 - 1.0).abs() < 0.03, "{mean}");
+        let above = all.iter().filter(|number| **number > 1_000_000).count() as f64 / 20_000.0;
+        assert!((above - (-1.0_f64).exp()).abs() < 0.015, "{above}");
     }
 
     #[test]

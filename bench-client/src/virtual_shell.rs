@@ -262,6 +262,12 @@ impl VirtualClient {
         if !self.begun && self.workers.iter().all(|worker| worker.is_ready()) {
             self.begun = true;
             let connections = self.workers.iter().map(|worker| worker.connections()).sum();
+            if connections == 0 {
+                for worker in &mut self.workers {
+                    worker.stop(now);
+                }
+                return;
+            }
             self.observer.started(connections);
             for worker in &mut self.workers {
                 worker.begin(now, now);

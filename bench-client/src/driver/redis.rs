@@ -4,6 +4,7 @@
 //! HELLO 3 [AUTH user password]      when version 3 is asked for
 //! AUTH [user] password              else, when there is a password
 //! SELECT database                   when it is not 0
+//! PING                              as a probe, when it is asked for
 //! ```
 //!
 //! Each step of the handshake waits for its reply. After that every command of the mix is a frame
@@ -189,6 +190,9 @@ fn handshake(target: &RedisTarget) -> Vec<(BytesMut, bool)> {
     }
     if target.database > 0 {
         step(&[b"SELECT", target.database.to_string().as_bytes()], false);
+    }
+    if target.probe {
+        step(&[b"PING"], false);
     }
     steps
 }

@@ -8,8 +8,10 @@ use kvlab_timing::Stamp;
 use super::control::Observer;
 use super::real::CpuTime;
 use super::recorder::Part;
+use super::setup::SetupOfAll;
 use super::worker::Remains;
 use super::{RunError, RunResult};
+use crate::limits::Limits;
 use crate::random;
 use crate::record::{
     BUSY, Interval, Notice, Outcomes, Phase, Summary, Tally, ThreadLoad, ThreadSummary, is_behind,
@@ -206,6 +208,7 @@ impl Collector {
         }
         debug_assert!(self.open.is_empty(), "all threads are finished");
         let (mut rows, mut connects) = (Vec::new(), Vec::new());
+        let mut setup = SetupOfAll::default();
         let mut threads = Vec::new();
         let mut notices = Vec::new();
         let (mut first, mut last): (Option<Stamp>, Option<Stamp>) = (None, None);
@@ -220,6 +223,7 @@ impl Collector {
             first = [first, remains.first].into_iter().flatten().min();
             last = last.max(remains.last);
             self.warmup += remains.late_warmup;
+            setup.add(remains.setup);
             connects.extend(remains.connects);
             if rows.is_empty() {
                 rows = remains.rows;
@@ -246,6 +250,9 @@ impl Collector {
             });
         }
         let wanted = u64::from(settings.connections.get());
+        let load = started.sub_nanos(settings.warmup.as_nanos().try_into().unwrap_or(u64::MAX));
+        let setup = setup.finish(&connects, load);
+        let limits = Limits::find(&connects);
         self.notices_of_totals(&mut notices, wanted, at_start);
         let summary = Summary {
             load: settings.load,
@@ -259,6 +266,8 @@ impl Collector {
             warmup: self.warmup,
             connections_wanted: wanted,
             connections_at_start: at_start,
+            setup,
+            limits,
             threads,
             sequence_hash: hash,
             interrupted,

@@ -14,6 +14,7 @@ mod control;
 mod error;
 mod real;
 mod recorder;
+mod setup;
 mod tls_fault;
 pub mod worker;
 

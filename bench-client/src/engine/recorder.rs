@@ -28,8 +28,9 @@ pub(crate) struct Recorder {
     /// Rows, when they are kept.
     pub(crate) rows: Option<Vec<ClientRow>>,
     /// Attempts to connect that ended, in the order of their ends: all of them where rows are
-    /// kept, else the first [`MAX_CONNECTS`].
+    /// kept, else no more than `most_connects`.
     pub(crate) connects: Vec<ConnectRow>,
+    most_connects: usize,
 }
 
 /// Stamps and bytes of a request that was answered.
@@ -59,7 +60,7 @@ pub(crate) struct Part {
 }
 
 impl Recorder {
-    pub(crate) fn new(classes: usize, open: bool, rows: Option<usize>) -> Self {
+    pub(crate) fn new(classes: usize, open: bool, rows: Option<usize>, connections: usize) -> Self {
         Self {
             tally: Tally::new(classes),
             spare: Some(Tally::new(classes)),
@@ -72,6 +73,7 @@ impl Recorder {
             last: None,
             rows: rows.map(Vec::with_capacity),
             connects: Vec::new(),
+            most_connects: MAX_CONNECTS.max(2 * connections),
         }
     }
 
@@ -154,7 +156,7 @@ impl Recorder {
         if let Some(cause) = row.cause.filter(|cause| *cause != Cause::End) {
             self.tally.connects.ended(cause, words);
         }
-        if self.rows.is_some() || self.connects.len() < MAX_CONNECTS {
+        if self.rows.is_some() || self.connects.len() < self.most_connects {
             self.connects.push(row);
         }
     }
@@ -183,5 +185,5 @@ impl Recorder {
     }
 }
 
-/// Attempts to connect of one worker that are kept without rows.
+/// Attempts to connect of one worker that are kept without rows; more where it has more connections.
 pub(crate) const MAX_CONNECTS: usize = 65_536;

@@ -19,6 +19,8 @@ pub enum ExitStatus {
     LoginRefused,
     /// 6: more requests failed than `--max-errors` allows.
     TooManyErrors,
+    /// 7: fewer connections were up when the load began than `--require-connections` asks for.
+    TooFewConnections,
     /// 130: ended by SIGINT or SIGTERM; the summary covers what was measured until then.
     Interrupted,
 }
@@ -35,6 +37,7 @@ impl ExitStatus {
             Self::NoConnection => 4,
             Self::LoginRefused => 5,
             Self::TooManyErrors => 6,
+            Self::TooFewConnections => 7,
             Self::Interrupted => 130,
         }
     }
@@ -60,6 +63,7 @@ mod tests {
             (ExitStatus::NoConnection, 4),
             (ExitStatus::LoginRefused, 5),
             (ExitStatus::TooManyErrors, 6),
+            (ExitStatus::TooFewConnections, 7),
             (ExitStatus::Interrupted, 130),
         ];
         for (status, code) in table {

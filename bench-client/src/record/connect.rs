@@ -133,6 +133,29 @@ pub struct CauseCounts {
 }
 
 impl ConnectRow {
+    /// The row of an attempt of which nothing is known yet but what it is for.
+    #[must_use]
+    pub fn begin(kind: ConnectKind, address: SocketAddr) -> Self {
+        Self {
+            kind,
+            thread: 0,
+            place: 0,
+            address,
+            local: None,
+            ordinal: 0,
+            attempt: 0,
+            wanted: Stamp::ZERO,
+            begun: Stamp::ZERO,
+            connected: None,
+            secured: None,
+            logged_in: None,
+            first_sent: None,
+            first_reply: None,
+            ended: None,
+            cause: None,
+        }
+    }
+
     /// Time of the connect call, once connected.
     #[must_use]
     pub fn tcp_ns(&self) -> Option<u64> {

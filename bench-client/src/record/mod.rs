@@ -20,7 +20,9 @@ pub use interval::{Interval, Phase, ThreadLoad};
 pub use latency::{LATENCY_MAX_NS, Latency};
 pub use outcome::{ErrorKind, OpClass, Outcome, Outcomes};
 pub use row::{ClientRow, RowKind};
-pub use summary::{ConnectionLoss, Notice, Summary, ThreadSummary};
+pub use summary::{
+    ConnectionLoss, CurvePoint, MAX_CURVE, Notice, SetupSummary, Summary, ThreadSummary,
+};
 pub use tally::{
     ClassTally, ConnectTally, ErrorCounts, MAX_CONNECT_TEXTS, MAX_ERROR_KINDS, STAMP_TOLERANCE_NS,
     Tally,

@@ -31,6 +31,9 @@ pub struct ClientRow {
     /// as converted, so that it may lie outside of `sent..=received` by the uncertainty of the
     /// conversion, and anywhere after a step of the calendar clock.
     pub kernel: Option<Stamp>,
+    /// Number of the connection among the load connections of all threads to the same node, from
+    /// 0; it stays the same when the connection is made anew. 0 for a tend connection.
+    pub connection: u32,
     /// Length of the request in bytes.
     pub bytes_out: u32,
     /// Length of the reply in bytes; 0 without one.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use kvlab_timing::Stamp;
 
 use super::{Certificate, LATE, Outcomes, Tally};
+use crate::limits::Limits;
 use crate::settings::{Load, Pipeline};
 
 /// The result of a run, warm-up left out.
@@ -33,6 +34,10 @@ pub struct Summary {
     pub connections_wanted: u64,
     /// Load connections that were up when the load began.
     pub connections_at_start: u64,
+    /// How the set-up went.
+    pub setup: SetupSummary,
+    /// What the attempts to connect say about the server's limits.
+    pub limits: Limits,
     /// One entry per thread.
     pub threads: Vec<ThreadSummary>,
     /// Hash over the sequence of operations drawn (class, key, value size) of every stream; equal
@@ -89,6 +94,29 @@ impl Notice {
             _ => false,
         }
     }
+}
+
+/// How the set-up went.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SetupSummary {
+    /// When it began.
+    pub begun: Stamp,
+    /// From its begin until all load connections were up; `None` if the load began without some.
+    pub all_up: Option<Duration>,
+    /// How many connections were up over time, from the begin of the set-up; at most
+    /// [`MAX_CURVE`] points.
+    pub curve: Vec<CurvePoint>,
+}
+
+/// How many load connections there were at some moment.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CurvePoint {
+    /// From the begin of the set-up.
+    pub at: Duration,
+    /// Connections through their login.
+    pub up: u64,
+    /// Connections that were being made.
+    pub connecting: u64,
 }
 
 /// What one thread did.
@@ -194,3 +222,6 @@ pub struct ConnectionLoss {
     /// The last error seen.
     pub error: String,
 }
+
+/// Points of the curve of a set-up.
+pub const MAX_CURVE: usize = 240;

@@ -11,9 +11,10 @@ use kvlab_timing::{Rate, Stamp, WallClock};
 
 use super::Head;
 use crate::host::Host;
+use crate::limits::Limits;
 use crate::record::{
-    ConnectTally, ErrorKind, Interval, Latency, Notice, Outcomes, Phase, Summary, Tally,
-    ThreadLoad, ThreadSummary,
+    ConnectTally, ErrorKind, Interval, Latency, Notice, Outcomes, Phase, SetupSummary, Summary,
+    Tally, ThreadLoad, ThreadSummary,
 };
 use crate::settings::{Arrivals, Load, Pipeline, PipelineMode, RedisTarget, Settings, Target};
 
@@ -149,6 +150,8 @@ pub(super) fn open_loop() -> Summary {
         },
         connections_wanted: 10,
         connections_at_start: 10,
+        setup: SetupSummary::default(),
+        limits: Limits::default(),
         threads: vec![thread(0.28, 10_500), thread(0.75, 10_500)],
         sequence_hash: 0x0123_4567_89ab_cdef,
         interrupted: false,

@@ -5,6 +5,7 @@
 //! rules that concern two values at once.
 
 mod aerospike;
+mod connect;
 mod keys;
 mod load;
 mod login;
@@ -16,7 +17,10 @@ mod values;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
+use crate::random;
+
 pub use aerospike::{AerospikeOperation, AerospikeTarget, AerospikeVerb, Retries};
+pub use connect::{ConnectSettings, Renew, WhenDown};
 pub use keys::{KeyPattern, KeySettings};
 pub use load::{Arrivals, Load, MixOrder, Pipeline, PipelineMode, Stop};
 pub use login::{AerospikeLogin, Password};
@@ -57,8 +61,10 @@ pub struct Settings {
     pub timeout: Duration,
     /// How long after the end an open loop goes on sending what was due before the end.
     pub drain: Duration,
-    /// Bound of the set-up phase: connecting, logging in, learning the cluster.
+    /// Bound of one attempt to connect, from its begin to the end of the login.
     pub connect_timeout: Duration,
+    /// How connections are made, kept and renewed.
+    pub connects: ConnectSettings,
     /// Waits between attempts to reconnect a lost connection.
     pub backoff: Backoff,
     /// Length of the intervals given to the observer.
@@ -76,15 +82,28 @@ pub struct Settings {
     pub polling: Polling,
 }
 
-/// Bounded exponential waits between attempts to reconnect.
+/// Bounded exponential waits with full jitter between attempts to reconnect: before attempt n a
+/// random time from 0 to `min(first * 2^(n-1), most)`, so that connections that were lost together
+/// do not come back together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Backoff {
-    /// Wait before the first attempt; doubles with each failure.
+    /// Longest wait before the first attempt; doubles with each failure.
     pub first: Duration,
-    /// Upper bound of one wait.
+    /// Upper bound of all waits.
     pub most: Duration,
-    /// Failures in a row on one connection after which it is given up.
+    /// Failures in a row on one connection after which it is given up. During set-up none is: what
+    /// ends that is its time-out.
     pub attempts: u32,
+}
+
+impl Backoff {
+    /// The wait before the next attempt after this many failures in a row, by the random bits.
+    #[must_use]
+    pub fn wait_ns(&self, failures: u32, bits: u64) -> u64 {
+        let doublings = failures.saturating_sub(1).min(32);
+        let doubled = nanos(self.first).saturating_mul(1 << doublings);
+        random::scale(bits, doubled.min(nanos(self.most)).saturating_add(1))
+    }
 }
 
 impl Default for Backoff {
@@ -161,6 +180,7 @@ impl Settings {
             timeout: Duration::from_secs(5),
             drain: Duration::from_secs(5),
             connect_timeout: Duration::from_secs(5),
+            connects: ConnectSettings::default(),
             backoff: Backoff::default(),
             interval: Duration::from_secs(1),
             record_rows: false,
@@ -169,6 +189,16 @@ impl Settings {
             polling: Polling::Sleep,
             start_at_unix_ns: None,
         }
+    }
+
+    /// Bound of the set-up phase, in which all connections are made and the cluster is learnt: as
+    /// given, or else the length of the ramp-up and three attempts to connect.
+    #[must_use]
+    pub fn setup_limit(&self) -> Duration {
+        self.connects.setup_timeout.unwrap_or_else(|| {
+            let ramp = self.connects.ramp(self.connections.get());
+            ramp.saturating_add(self.connect_timeout.saturating_mul(3))
+        })
     }
 
     /// Checks the rules that concern several values.
@@ -202,6 +232,16 @@ impl Settings {
                 depth: self.pipeline.depth.get(),
             });
         }
+        if self
+            .connects
+            .setup_timeout
+            .is_some_and(|time| time.is_zero())
+        {
+            return Err(SettingsError::ZeroTime);
+        }
+        if self.backoff.first > self.backoff.most {
+            return Err(SettingsError::Backoff);
+        }
         self.keys.check()?;
         for class in &classes {
             if let Some(pattern) = &class.pattern {
@@ -210,6 +250,11 @@ impl Settings {
         }
         self.values.check()
     }
+}
+
+/// Whole nanoseconds, as far as the clock goes.
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// Bound of the number of operations in one mix.
@@ -242,6 +287,9 @@ pub enum SettingsError {
     /// A time-out or interval of 0.
     #[error("time-outs and the interval must be longer than 0")]
     ZeroTime,
+    /// The first wait of the back-off is longer than the longest.
+    #[error("the first wait of a back-off must not be longer than the longest")]
+    Backoff,
     /// The protocol answers one request at a time on a connection.
     #[error("this protocol takes one request at a time on a connection, pipeline is {depth}")]
     NoPipeline {

@@ -19,6 +19,8 @@ pub struct RedisTarget {
     pub database: u32,
     /// Version of the protocol; 3 sends `HELLO 3`.
     pub version: RespVersion,
+    /// Whether each connection is asked with `PING` whether it is served, before it counts as up.
+    pub probe: bool,
     /// The mix; each is a class of its own in the report.
     pub operations: Vec<RedisOperation>,
 }
@@ -58,6 +60,7 @@ impl RedisTarget {
             password: None,
             database: 0,
             version: RespVersion::Two,
+            probe: false,
             operations,
         }
     }

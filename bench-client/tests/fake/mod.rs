@@ -4,6 +4,8 @@
 //! it a constant time later, not within a freeze, and in order on each connection. The network
 //! takes the same time in both directions. Everything is integer arithmetic.
 
+#![allow(dead_code, reason = "each test program uses a part of it")]
+
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};
 use std::net::SocketAddr;
@@ -27,6 +29,25 @@ pub(crate) enum Script {
     Dribble(&'static str),
 }
 
+/// What becomes of an attempt to connect. Moments count from the start of the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Gate {
+    /// It is connected and served.
+    Serve,
+    /// It is connected and not read before this moment.
+    Hold(u64),
+    /// It is connected at this moment only.
+    ConnectAt(u64),
+    /// It is connected, and reset at once.
+    Reset,
+    /// It is connected, and closed at once.
+    Close,
+    /// It is connected, gets this line at once and is closed.
+    Line(&'static str),
+    /// Nothing ever happens.
+    Hang,
+}
+
 /// A server and a network.
 pub(crate) struct World {
     pub(crate) delay_ns: u64,
@@ -36,6 +57,8 @@ pub(crate) struct World {
     pub(crate) script: Box<dyn FnMut(u64) -> Script>,
     /// Connection attempts that are refused, counted from 0.
     pub(crate) refuse: Box<dyn FnMut(u64) -> bool>,
+    /// How the n-th attempt to connect is taken, which came at that moment since the start.
+    pub(crate) gate: Box<dyn FnMut(u64, u64) -> Gate>,
     /// Everything the server read, by connection in the order of their making.
     pub(crate) read: Vec<Vec<u8>>,
     requests: u64,
@@ -53,11 +76,14 @@ struct Link {
     pending: Vec<u8>,
     last_due: u64,
     silent: bool,
+    /// Not read before.
+    open_at: u64,
 }
 
 enum Event {
-    Connected(ClientConnId),
+    Connected(ClientConnId, Gate),
     Refused(ClientConnId),
+    ResetByServer(ClientConnId),
     AtServer(ClientConnId, Bytes),
     AtClient(ClientConnId, Vec<u8>),
     ClosedByServer(ClientConnId),
@@ -71,6 +97,7 @@ impl World {
             freeze: None,
             script: Box::new(|_| Script::Reply("+OK\r\n")),
             refuse: Box::new(|_| false),
+            gate: Box::new(|_, _| Gate::Serve),
             read: Vec::new(),
             requests: 0,
             attempts: 0,
@@ -108,27 +135,50 @@ impl World {
         client.finish(Stamp::from_nanos(self.now))
     }
 
+    /// Time from the start to the last event.
+    pub(crate) fn elapsed_ns(&self) -> u64 {
+        self.now - START
+    }
+
     fn happen(&mut self, client: &mut VirtualClient) {
         let Some(Reverse((_, order))) = self.queue.pop() else {
             return;
         };
         let now = Stamp::from_nanos(self.now);
         match self.events.remove(&order).unwrap() {
-            Event::Connected(conn) if !self.closed.contains(&conn) => {
+            Event::Connected(conn, gate) if !self.closed.contains(&conn) => {
                 let number = self.read.len();
                 self.read.push(Vec::new());
                 let link = Link {
                     number,
                     pending: Vec::new(),
                     last_due: 0,
-                    silent: false,
+                    silent: gate != Gate::Serve
+                        && !matches!(gate, Gate::Hold(_) | Gate::ConnectAt(_)),
+                    open_at: match gate {
+                        Gate::Hold(moment) => START + moment,
+                        _ => 0,
+                    },
                 };
+                let soon = self.now + self.network_ns;
+                match gate {
+                    Gate::Reset => self.at(soon, Event::ResetByServer(conn)),
+                    Gate::Close => self.at(soon, Event::ClosedByServer(conn)),
+                    Gate::Line(text) => {
+                        self.at(soon, Event::AtClient(conn, text.into()));
+                        self.at(soon, Event::ClosedByServer(conn));
+                    }
+                    _ => {}
+                }
                 self.links.insert(conn, link);
                 let port = 10_000 + u16::try_from(number % 50_000).unwrap();
                 client.handle_connected(now, conn, SocketAddr::from(([127, 0, 0, 1], port)), 0);
             }
             Event::Refused(conn) if !self.closed.contains(&conn) => {
                 client.handle_closed(now, conn, SocketEnd::Refused);
+            }
+            Event::ResetByServer(conn) if !self.closed.contains(&conn) => {
+                client.handle_closed(now, conn, SocketEnd::Reset);
             }
             Event::AtClient(conn, bytes) if !self.closed.contains(&conn) => {
                 client.handle_bytes(now, conn, &bytes);
@@ -141,8 +191,13 @@ impl World {
         }
     }
 
-    fn serve(&mut self, conn: ClientConnId, bytes: &[u8]) {
+    fn serve(&mut self, conn: ClientConnId, bytes: &Bytes) {
         let mut link = self.links.remove(&conn).unwrap();
+        if self.now < link.open_at {
+            self.at(link.open_at, Event::AtServer(conn, bytes.clone()));
+            self.links.insert(conn, link);
+            return;
+        }
         self.read[link.number].extend_from_slice(bytes);
         link.pending.extend_from_slice(bytes);
         while let Some(len) = request_len(&link.pending) {
@@ -197,12 +252,16 @@ impl World {
                 ClientAction::Connect { conn, .. } => {
                     let refused = (self.refuse)(self.attempts);
                     self.attempts += 1;
-                    let event = if refused {
-                        Event::Refused(conn)
-                    } else {
-                        Event::Connected(conn)
-                    };
-                    self.at(self.now, event);
+                    let since = self.now - START;
+                    let gate = (self.gate)(self.attempts - 1, since);
+                    match gate {
+                        _ if refused => self.at(self.now, Event::Refused(conn)),
+                        Gate::Hang => {}
+                        Gate::ConnectAt(moment) => {
+                            self.at(START + moment, Event::Connected(conn, gate));
+                        }
+                        _ => self.at(self.now, Event::Connected(conn, gate)),
+                    }
                 }
                 ClientAction::Send { conn, bytes } => {
                     self.at(self.now + self.network_ns, Event::AtServer(conn, bytes));

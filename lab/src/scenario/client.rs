@@ -152,12 +152,13 @@ fn is_load_option(command: &Command, key: &str) -> bool {
 
 /// Options of `kvlab bench` that say where results go, or when the load begins: the lab has its own
 /// ways.
-const OWN_OPTIONS: [&str; 7] = [
+const OWN_OPTIONS: [&str; 8] = [
     "json",
     "csv",
     "hdr-log",
     "html",
     "max-errors",
+    "require-connections",
     "quiet",
     "start-at",
 ];

@@ -185,6 +185,7 @@ pub(crate) mod tests {
                 sent: stamp(0),
                 received: Some(stamp(1_020)),
                 kernel: None,
+                connection: 0,
                 bytes_out: 0,
                 bytes_in: 0,
                 outcome: Outcome::Hit,

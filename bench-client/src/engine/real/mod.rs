@@ -75,6 +75,7 @@ pub(super) fn run(
     let block = ValueBlock::new(&settings.values, settings.seed);
     let (signal, signals) = watch::channel(Signal::Wait);
     let (messages, inbox) = mpsc::channel();
+    let begun = Clock::real().now();
     thread::scope(|scope| {
         let mut returns = Vec::new();
         let mut threads = Vec::new();
@@ -91,6 +92,7 @@ pub(super) fn run(
                 returned,
                 signals: signals.clone(),
                 connector: connector.clone(),
+                begun,
             };
             let alarm = Alarm(messages.clone());
             let thread = thread::Builder::new()
@@ -167,6 +169,10 @@ impl Host<'_> {
                     awaited = awaited.map(|threads| threads - 1);
                     if awaited == Some(0) {
                         awaited = None;
+                        if up == 0 {
+                            self.signal.send_replace(Signal::GiveUp);
+                            continue;
+                        }
                         observer.started(up);
                         let (start, late) = start(settings.start_at_unix_ns);
                         if let Some(late) = late {
@@ -207,6 +213,8 @@ struct Seat<'a> {
     returned: Receiver<Tally>,
     signals: watch::Receiver<Signal>,
     connector: Connector,
+    /// When the set-up of all threads begins.
+    begun: Stamp,
 }
 
 impl Seat<'_> {
@@ -240,8 +248,7 @@ impl Seat<'_> {
             .on_thread_park(move || sleep.sleep())
             .build_local(LocalOptions::default())?;
         let settings = self.settings;
-        let now = Clock::real().now();
-        let worker = Worker::new(settings, driver, self.share, self.block.clone(), now);
+        let worker = Worker::new(settings, driver, self.share, self.block.clone(), self.begun);
         let shell = Shell::new(
             worker,
             self.control.clone(),

@@ -76,6 +76,8 @@ struct Link {
     task: Option<AbortHandle>,
     /// The socket took less than it was given; the connection's task waits until it takes more.
     blocked: bool,
+    /// The other side is gone, as a write found out. What it sent before is still read.
+    broken: Option<io::Error>,
     waker: Option<Waker>,
 }
 
@@ -231,7 +233,11 @@ impl<D: Driver + 'static> Shell<D> {
         let Some(link) = link_of(&mut links, conn) else {
             return;
         };
-        let Some(writer) = link.writer.as_ref().filter(|_| !link.blocked) else {
+        let Some(writer) = link
+            .writer
+            .as_ref()
+            .filter(|_| !link.blocked && link.broken.is_none())
+        else {
             return;
         };
         let mut worker = self.worker.borrow_mut();
@@ -253,6 +259,13 @@ impl<D: Driver + 'static> Shell<D> {
                 // The server may have said why: whoever reads finds it, or the end.
                 Err(_) if writer.is_secure() => {
                     link.writer = None;
+                    if let Some(waker) = &link.waker {
+                        waker.wake_by_ref();
+                    }
+                    return;
+                }
+                Err(error) if SocketEnd::of(&error) == SocketEnd::Reset => {
+                    link.broken = Some(error);
                     if let Some(waker) = &link.waker {
                         waker.wake_by_ref();
                     }
@@ -285,6 +298,7 @@ impl<D: Driver + 'static> Shell<D> {
         let shell = Rc::clone(self);
         let task = spawn_local(async move {
             if let Err(error) = shell.serve(conn, address).await {
+                let error = shell.broken(conn).unwrap_or(error);
                 shell.close(conn);
                 if let Some(fault) = fault_in(&error) {
                     shell.with(|worker, now| worker.handle_tls_fault(now, conn, fault));
@@ -299,6 +313,11 @@ impl<D: Driver + 'static> Shell<D> {
             task: Some(task.abort_handle()),
             ..Link::default()
         };
+    }
+
+    /// The error of a write on a connection whose end a read has seen by now.
+    fn broken(&self, conn: ConnId) -> Option<io::Error> {
+        link_of(&mut self.links.borrow_mut(), conn)?.broken.take()
     }
 
     /// Connects, and serves the connection until it ends.

@@ -32,6 +32,8 @@ pub(super) struct Conn<S> {
     pub(super) ordinal: u32,
     /// Number of this load connection on the thread, for parallel key ranges.
     pub(super) lane: usize,
+    /// Number among the load connections of all threads to the same node.
+    pub(super) number: u32,
     /// Bytes to write, from `out_start` on.
     pub(super) out: BytesMut,
     pub(super) out_start: usize,
@@ -48,6 +50,12 @@ pub(super) struct Conn<S> {
     pub(super) partial: BytesMut,
     /// Failures since the last reply to a load request.
     pub(super) failures: u32,
+    /// Failures that do not count against the attempts, because they were before the load.
+    pub(super) spared: u32,
+    /// Attempts in set-up that failed; those that show more than one failure count for several.
+    pub(super) strikes: u32,
+    /// Requests of the load that may still be put on it.
+    pub(super) left: u64,
     /// What is known of the running attempt to connect, or of the connection it became.
     pub(super) log: Option<Box<ConnectRow>>,
     /// The error that was the first reply.
@@ -109,7 +117,9 @@ impl<S> Conn<S> {
             local: address,
             ordinal: 0,
             lane: 0,
-            out: BytesMut::with_capacity(OUTPUT_START),
+            number: 0,
+            // Grows to what the pipeline needs; thousands of idle connections need nothing.
+            out: BytesMut::new(),
             out_start: 0,
             begun: 0,
             ring: VecDeque::with_capacity(depth),
@@ -118,6 +128,9 @@ impl<S> Conn<S> {
             awaited: 0,
             partial: BytesMut::new(),
             failures: 0,
+            spared: 0,
+            strikes: 0,
+            left: u64::MAX,
             log: None,
             first_error: None,
             talked: false,
@@ -134,6 +147,7 @@ impl<S> Conn<S> {
     /// Whether another load request may be put on it. `batch` connections first await all replies.
     pub(super) fn has_slot(&self, depth: usize, batch: bool) -> bool {
         self.is_ready()
+            && self.left > 0
             && if batch {
                 self.ring.is_empty()
             } else {
@@ -185,7 +199,8 @@ impl<S> Conn<S> {
     /// is that of connecting, then that of each request.
     pub(super) fn deadline(&self, timeout_ns: u64, connect_ns: u64) -> Option<Stamp> {
         let state = match self.state {
-            State::Down { until } => until,
+            // What is planned stands in the timetable.
+            State::Down { .. } => None,
             State::Connecting { since } | State::Securing { since } | State::Talking { since } => {
                 Some(since.add_nanos(connect_ns))
             }
@@ -230,6 +245,7 @@ impl<S> Conn<S> {
             sent: flight.sent,
             received: end.reply.map(|(arrival, _)| arrival.received),
             kernel: end.reply.and_then(|(arrival, _)| arrival.kernel),
+            connection: self.number,
             bytes_out: u32::try_from(flight.len).unwrap_or(u32::MAX),
             bytes_in: end
                 .reply
@@ -294,9 +310,6 @@ impl Flight {
         matches!(self.kind, RowKind::Load | RowKind::Warmup)
     }
 }
-
-/// Bytes of output a connection has room for from the start; it grows to what the pipeline needs.
-const OUTPUT_START: usize = 4096;
 
 #[cfg(test)]
 mod tests {

@@ -7,6 +7,7 @@ use super::{Driver, Pending, Stage, Worker};
 use crate::driver::{GroupId, Operation, Plan, Route};
 use crate::record::{Outcome, RowKind};
 use crate::schedule::Due;
+use crate::settings::WhenDown;
 
 impl<D: Driver> Worker<D> {
     /// Sends what is due as far as slots are free, and finishes when nothing is left.
@@ -41,6 +42,10 @@ impl<D: Driver> Worker<D> {
             }
             let place = match self.free_place() {
                 Ok(place) => place,
+                Err(NoSlot) if self.gives_up_now() => {
+                    self.give_up(now);
+                    return;
+                }
                 Err(NoSlot) => return,
             };
             let Some(intended) = self.due(now) else {
@@ -68,6 +73,25 @@ impl<D: Driver> Worker<D> {
                 Some(place) => self.send(place, pending),
                 None => self.send_routed(now, pending),
             }
+        }
+    }
+
+    /// Whether what is due is given up because no connection is up.
+    fn gives_up_now(&self) -> bool {
+        self.config.connects.when_down == WhenDown::Drop
+            && self.schedule.is_open()
+            && self.ready_loads == 0
+    }
+
+    /// Counts what is due as not sent.
+    fn give_up(&mut self, now: Stamp) {
+        while self.due(now).is_some() {
+            let lane = self.lane_in_turn();
+            let plan = self.workload.next_plan(lane);
+            self.schedule.take();
+            self.recorder.count_due(self.kind);
+            self.recorder
+                .ended(self.kind, plan.class, Outcome::NotSent, None);
         }
     }
 
@@ -147,7 +171,8 @@ impl<D: Driver> Worker<D> {
             kind: pending.kind,
             attempt: pending.attempt,
         });
-        let full = conn.ring.len() >= self.config.depth;
+        conn.left -= 1;
+        let full = conn.ring.len() >= self.config.depth || conn.left == 0;
         let free = &mut self.groups[usize::from(conn.group.0)].free;
         if full {
             conn.in_free = false;
@@ -159,10 +184,12 @@ impl<D: Driver> Worker<D> {
     }
 
     fn send_routed(&mut self, now: Stamp, pending: Pending) {
+        let drops = self.drops();
         match self.route(&pending.plan) {
             Route::To(group) => {
                 let group = usize::from(group.0);
                 match self.groups.get_mut(group) {
+                    Some(target) if target.ready == 0 && drops => self.end_unsent(pending),
                     Some(target) => match target.free.front() {
                         Some(place) if target.waiting.is_empty() => {
                             let place = *place;
@@ -177,8 +204,14 @@ impl<D: Driver> Worker<D> {
                     None => self.shelter(now, pending),
                 }
             }
+            Route::Nowhere if drops => self.end_unsent(pending),
             Route::Nowhere => self.shelter(now, pending),
         }
+    }
+
+    /// Whether a request without a connection is given up.
+    fn drops(&self) -> bool {
+        self.config.connects.when_down == WhenDown::Drop && self.config.load.is_open()
     }
 
     fn route(&mut self, plan: &Plan) -> Route {

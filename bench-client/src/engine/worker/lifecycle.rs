@@ -1,10 +1,10 @@
 //! Stages and moments of a run: set-up, begin, interval boundaries, end.
 
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+
 use kvlab_timing::Stamp;
 
-use super::connection::{Conn, State};
 use super::{Driver, RowKind, Stage, Timeline, Worker};
-use crate::driver::Role;
 use crate::engine::RunError;
 use crate::engine::recorder::Part;
 use crate::record::{Cause, Phase};
@@ -34,17 +34,23 @@ impl<D: Driver> Worker<D> {
         self.recorder.in_warmup = start < measure;
         self.connections_at_start = self.ready_loads;
         self.stage = Stage::Running;
+        for conn in &mut self.conns {
+            conn.spared = conn.failures;
+        }
         self.dispatch(now);
     }
 
     /// The moment given by [`Self::poll_timeout`] has come.
     pub fn handle_timeout(&mut self, now: Stamp) {
         self.advance(now);
+        if now >= self.next_plan {
+            self.follow_timetable(now);
+        }
         if now >= self.next_check {
             self.check_connections(now);
         }
         match self.stage {
-            Stage::Setup { deadline } if now >= deadline => self.setup_over(now),
+            Stage::Setup { deadline } if now >= deadline => self.setup_over(),
             Stage::Running if now >= self.cut_off => self.finish(now),
             Stage::Running if now >= self.drain_end() => self.close(now),
             _ => {}
@@ -58,7 +64,8 @@ impl<D: Driver> Worker<D> {
         self.interrupted = true;
         match self.stage {
             Stage::Setup { .. } | Stage::Ready => {
-                self.failure.get_or_insert(RunError::Stopped);
+                let reason = self.hopeless.take().unwrap_or(RunError::Stopped);
+                self.failure.get_or_insert(reason);
                 self.finish(now);
             }
             Stage::Running => {
@@ -150,47 +157,52 @@ impl<D: Driver> Worker<D> {
         if !matches!(self.stage, Stage::Setup { .. }) {
             return;
         }
-        let mut loads = self
-            .conns
-            .iter()
-            .filter(|conn| conn.role == Role::Load)
-            .peekable();
-        let any = loads.peek().is_some();
-        if any && self.driver.is_settled() && loads.all(Conn::is_ready) {
+        if self.loads > 0 && self.ready_loads == self.loads && self.driver.is_settled() {
+            self.setup.all_up = Some(now);
             self.stage = Stage::Ready;
             return;
         }
-        // Nothing is up, nothing is on its way, and nothing ever was up: the server is not there.
+        // Nothing ever was up, and what was tried has failed often enough.
         let never = self.recorder.tally.connects.established == 0;
-        if never
-            && self
-                .conns
-                .iter()
-                .all(|conn| matches!(conn.state, State::Down { .. }))
-        {
-            self.fail_to_connect(now);
+        if never && self.is_hopeless() {
+            self.lose_hope();
         }
+    }
+
+    fn is_hopeless(&self) -> bool {
+        let mut tried = false;
+        for conn in &self.conns {
+            match conn.is_hopeless() {
+                Some(true) => tried = true,
+                Some(false) => return false,
+                None => {}
+            }
+        }
+        tried
     }
 
     /// The time for set-up is over: go on with what is up, if anything is.
-    fn setup_over(&mut self, now: Stamp) {
+    fn setup_over(&mut self) {
         if self.ready_loads > 0 && self.driver.is_settled() {
             self.stage = Stage::Ready;
         } else {
-            self.fail_to_connect(now);
+            self.lose_hope();
         }
     }
 
-    fn fail_to_connect(&mut self, now: Stamp) {
-        let (address, error) = match self.last_error.take() {
-            Some(last) => last,
-            None => match self.conns.first() {
-                Some(conn) => (conn.address, "timed out".to_owned()),
-                None => return,
+    /// Set-up ends without a connection of this thread. Whether that ends the run depends on the
+    /// other threads: see [`Self::is_ready`].
+    fn lose_hope(&mut self) {
+        let last = self.last_error.take();
+        self.hopeless = Some(match (self.refusal.take(), last) {
+            (Some((address, text)), _) => RunError::HandshakeRefused { address, text },
+            (None, Some((address, error))) => RunError::NoConnection { address, error },
+            (None, None) => RunError::NoConnection {
+                address: self.conns.first().map_or(NOWHERE, |conn| conn.address),
+                error: "timed out".to_owned(),
             },
-        };
-        self.failure = Some(RunError::NoConnection { address, error });
-        self.finish(now);
+        });
+        self.stage = Stage::Ready;
     }
 
     /// Passes the interval boundaries up to `now`.
@@ -280,6 +292,8 @@ impl Timeline {
     }
 }
 
+/// Stands for the address where a driver wants no connection at all.
+const NOWHERE: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0));
 /// How long an interrupted run waits for what is in flight.
 const STOP_GRACE_NS: u64 = 1_000_000_000;
 

@@ -122,13 +122,11 @@ impl<D: Driver> Worker<D> {
             changed = true;
             match change {
                 Topology::Tend { group, address } => {
-                    self.add(now, group, Role::Tend, address);
+                    let place = self.add(group, Role::Tend, address);
+                    self.connect(now, place, now);
                 }
                 Topology::Pool { group, address } => {
-                    for lane in 0..super::usize_of(self.share.connections) {
-                        let place = self.add(now, group, Role::Load, address);
-                        self.conns[place].lane = lane;
-                    }
+                    self.add_pool(now, group, address);
                 }
                 Topology::Remove { group } => self.remove(now, group),
             }
@@ -138,13 +136,86 @@ impl<D: Driver> Worker<D> {
         }
     }
 
-    fn add(&mut self, now: Stamp, group: GroupId, role: Role, address: SocketAddr) -> usize {
+    /// Plans the load connections of a group. Those of all threads are begun in turn, at the pace of
+    /// the ramp-up; the pool of a further node follows the one before.
+    fn add_pool(&mut self, now: Stamp, group: GroupId, address: SocketAddr) {
+        let start = self.ramp_end.max(now);
+        let threads = u64::from(self.share.threads);
+        for lane in 0..self.share.connections {
+            let place = self.add(group, Role::Load, address);
+            self.conns[place].lane = super::usize_of(lane);
+            self.conns[place].number = self.share.first_connection.saturating_add(lane);
+            self.loads += 1;
+            // The first threads have one more where it does not come out even, so these numbers
+            // are all different and have no gap.
+            let number = u64::from(lane) * threads + u64::from(self.share.thread);
+            let wanted = self.config.connects.wanted(start, number, self.config.seed);
+            if wanted <= now {
+                self.connect(now, place, wanted);
+            } else {
+                self.conns[place].state = State::Down {
+                    until: Some(wanted),
+                };
+                self.plan(wanted, place);
+            }
+        }
+        if self.config.connects.rate.is_some() {
+            let ramp = self.config.connects.ramp(self.share.all_connections);
+            self.ramp_end = start.add_nanos(nanos(ramp));
+        }
+    }
+
+    /// Plans something for a connection.
+    fn plan(&mut self, at: Stamp, place: usize) {
+        self.timetable.add(at, self.conns[place].id);
+        self.next_plan = self.next_plan.min(at);
+    }
+
+    /// Does what was planned for this moment: connects, or ends a lifetime.
+    pub(super) fn follow_timetable(&mut self, now: Stamp) {
+        while let Some((at, conn)) = self.timetable.take(now) {
+            let Some(place) = self.place(conn) else {
+                continue;
+            };
+            match self.conns[place].state {
+                State::Down { until: Some(until) } if until == at => {
+                    if self.closing {
+                        self.conns[place].state = State::Down { until: None };
+                    } else {
+                        self.connect(now, place, at);
+                    }
+                }
+                State::Ready { .. } if !self.closing => {
+                    self.withdraw(place);
+                    let conn = &mut self.conns[place];
+                    conn.left = 0;
+                    if conn.ring.is_empty() {
+                        self.renew(now, place);
+                    }
+                }
+                _ => {}
+            }
+        }
+        self.next_plan = self.timetable.next();
+    }
+
+    /// Closes a connection that has nothing in flight, and makes it anew.
+    pub(super) fn renew(&mut self, now: Stamp, place: usize) {
+        self.drop_link(now, place, true, false);
+        self.end_log(now, place, Cause::Retired, None);
+        if self.closing {
+            return;
+        }
+        self.connect(now, place, now);
+    }
+
+    fn add(&mut self, group: GroupId, role: Role, address: SocketAddr) -> usize {
         let number = usize::from(group.0);
         if self.groups.len() <= number {
             self.groups.resize_with(number + 1, Group::default);
         }
         let depth = self.config.depth;
-        let place = match self.vacant.pop() {
+        match self.vacant.pop() {
             Some(place) => {
                 let id = self.conns[place].id;
                 self.conns[place] = Conn::new(id.place, group, role, address, depth);
@@ -159,9 +230,7 @@ impl<D: Driver> Worker<D> {
                     .push(Conn::new(number, group, role, address, depth));
                 place
             }
-        };
-        self.connect(now, place, now);
-        place
+        }
     }
 
     fn remove(&mut self, now: Stamp, group: GroupId) {
@@ -169,6 +238,7 @@ impl<D: Driver> Worker<D> {
             if self.conns[place].group == group && !self.vacant.contains(&place) {
                 self.drop_link(now, place, true, false);
                 self.end_log(now, place, Cause::NodeGone, None);
+                self.loads -= u64::from(self.conns[place].role == Role::Load);
                 self.conns[place].state = State::Down { until: None };
                 self.vacant.push(place);
             }
@@ -182,26 +252,17 @@ impl<D: Driver> Worker<D> {
     fn connect(&mut self, now: Stamp, place: usize, wanted: Stamp) {
         let thread = self.share.thread;
         let conn = &mut self.conns[place];
+        let kind = match conn.role {
+            Role::Load => ConnectKind::Load,
+            Role::Tend => ConnectKind::Tend,
+        };
         conn.log = Some(Box::new(ConnectRow {
-            kind: match conn.role {
-                Role::Load => ConnectKind::Load,
-                Role::Tend => ConnectKind::Tend,
-            },
             thread,
             place: conn.id.place,
-            address: conn.address,
-            local: None,
-            ordinal: 0,
             attempt: conn.failures,
             wanted,
             begun: now,
-            connected: None,
-            secured: None,
-            logged_in: None,
-            first_sent: None,
-            first_reply: None,
-            ended: None,
-            cause: None,
+            ..ConnectRow::begin(kind, conn.address)
         }));
         conn.state = State::Connecting { since: now };
         self.actions.push_back(Action::Connect {
@@ -261,12 +322,16 @@ impl<D: Driver> Worker<D> {
             log.logged_in = Some(now);
             self.recorder.tally.connects.set_up(log, conn.talked);
         }
+        (conn.spared, conn.strikes) = (0, 0);
         match conn.role {
             Role::Load => {
                 if !conn.is_ready() {
                     self.ready_loads += 1;
+                    self.groups[usize::from(conn.group.0)].ready += 1;
                 }
                 conn.state = State::Ready { tend: None };
+                conn.left = self.config.connects.renew.requests();
+                self.plan_end_of_life(now, place);
                 self.offer(now, place);
             }
             Role::Tend => {
@@ -285,18 +350,33 @@ impl<D: Driver> Worker<D> {
         self.check_setup(now);
     }
 
-    /// The server said no. While setting up that ends the run.
+    fn plan_end_of_life(&mut self, now: Stamp, place: usize) {
+        let bits = self.bits(place);
+        if let Some(ns) = self.config.connects.renew.lifetime_ns(bits) {
+            self.plan(now.add_nanos(ns), place);
+        }
+    }
+
+    /// Random bits that belong to this socket alone.
+    fn bits(&self, place: usize) -> u64 {
+        let conn = self.conns[place].id;
+        let thread = u64::from(self.share.thread) << 48;
+        let socket = u64::from(conn.place) << 32 | u64::from(conn.epoch);
+        random::mix(self.config.seed ^ random::mix(thread ^ socket))
+    }
+
+    /// The server said no. While setting up that ends the run, if it was about the login; any other
+    /// refusal may be a limit, so that it does where nobody is let in.
     fn refused(&mut self, now: Stamp, place: usize, refusal: &Refusal) {
         let address = self.conns[place].address;
         if matches!(self.stage, Stage::Setup { .. }) {
             let text = refusal.text.clone();
-            self.failure = Some(if refusal.login {
-                RunError::LoginRefused { address, text }
-            } else {
-                RunError::HandshakeRefused { address, text }
-            });
-            self.finish(now);
-            return;
+            if refusal.login {
+                self.failure = Some(RunError::LoginRefused { address, text });
+                self.finish(now);
+                return;
+            }
+            self.refusal = Some((address, text));
         }
         let kind = ErrorKind::first_word(refusal.text.as_bytes());
         let failure = Failure {
@@ -320,13 +400,22 @@ impl<D: Driver> Worker<D> {
         self.drop_link(now, place, close, false);
         self.end_log(now, place, failure.cause, failure.words);
         self.last_error = Some((address, failure.text.to_owned()));
+        let bits = self.bits(place);
+        let running = self.stage == Stage::Running;
         let conn = &mut self.conns[place];
         conn.failures = conn.failures.saturating_add(1);
-        let until = (conn.failures <= self.config.backoff.attempts || role == Role::Tend)
-            .then(|| now.add_nanos(self.config.wait_ns(conn.id, conn.failures)));
+        conn.strikes += match failure.cause {
+            // A time-out was waited for, and what the server says it means.
+            Cause::TimedOut | Cause::ErrorLine(_) => STRIKES,
+            _ => 1,
+        };
+        let counted = conn.failures.saturating_sub(conn.spared);
+        let again = counted <= self.config.backoff.attempts || role == Role::Tend || !running;
+        let wait_ns = self.config.backoff.wait_ns(conn.failures, bits);
+        let until = (again && !self.closing).then(|| now.add_nanos(wait_ns));
         conn.state = State::Down { until };
         if let Some(until) = until {
-            self.watch(until);
+            self.plan(until, place);
         }
         if role == Role::Tend {
             self.driver.tend_failed(group);
@@ -351,6 +440,7 @@ impl<D: Driver> Worker<D> {
         let conn = &self.conns[place];
         if conn.role == Role::Load && conn.is_ready() {
             self.ready_loads -= 1;
+            self.groups[usize::from(conn.group.0)].ready -= 1;
         }
         if close && !matches!(conn.state, State::Down { .. }) {
             self.actions.push_back(Action::Close { conn: conn.id });
@@ -387,10 +477,7 @@ impl<D: Driver> Worker<D> {
                 continue;
             }
             match self.conns[place].state {
-                State::Down { .. } if self.closing => {
-                    self.conns[place].state = State::Down { until: None };
-                }
-                State::Down { .. } => self.connect(now, place, deadline),
+                State::Down { .. } => {}
                 State::Ready { tend: Some(tend) } if tend <= now => {
                     self.conns[place].state = State::Ready { tend: None };
                     self.converse(now, place);
@@ -437,23 +524,23 @@ impl<'a> Failure<'a> {
 }
 
 impl<S> Conn<S> {
+    /// Whether it has failed so often that set-up need not wait for it; `None` while it is untried.
+    pub(super) fn is_hopeless(&self) -> Option<bool> {
+        match self.state {
+            State::Down { until: None } => Some(true),
+            State::Down { .. } if self.strikes == 0 => None,
+            _ => Some(self.strikes >= STRIKES),
+        }
+    }
+
     /// Whether it carries load, or may carry it again.
     pub(super) fn has_prospects(&self) -> bool {
         self.role == Role::Load && self.state != State::Down { until: None }
     }
 }
 
-impl super::Config {
-    /// The wait before the next attempt after this many failures in a row: doubling, with a
-    /// jitter between a half and the whole that depends on the connection and the seed.
-    fn wait_ns(&self, conn: ConnId, failures: u32) -> u64 {
-        let (first, most) = (nanos(self.backoff.first), nanos(self.backoff.most));
-        let doubled = first.saturating_mul(1 << (failures - 1).min(32));
-        let full = doubled.min(most);
-        let place = u64::from(conn.place) << 32 | u64::from(conn.epoch);
-        full / 2 + random::scale(random::mix(self.seed ^ place), full / 2 + 1)
-    }
-}
+/// Attempts of a place that have to fail before a server that never let anybody in is given up.
+pub(super) const STRIKES: u32 = 3;
 
 /// What a RESP server that speaks no TLS looks like: it waits for the rest of a command.
 const STALLED: &str = "timed out in the TLS handshake; the server may speak no TLS on this port";

@@ -12,8 +12,9 @@
 //! the choice is deterministic and spreads an open loop evenly. What is due while no slot is free
 //! needs no storage: the schedule simply stays where it is, and the intended moment is kept.
 //!
-//! Deadlines (time-outs, reconnects, tends) are not kept in a heap: the worker knows a moment not
-//! later than the earliest of them, and looks through its connections when that moment comes.
+//! Deadlines (time-outs, tends) are not kept in a heap: the worker knows a moment not later than
+//! the earliest of them, and looks through its connections when that moment comes. Connections to be
+//! made or renewed have a timetable, because in a ramp-up nearly every moment belongs to another.
 
 mod connection;
 mod dispatch;
@@ -22,6 +23,7 @@ mod links;
 mod replies;
 #[cfg(test)]
 mod tests;
+mod timetable;
 mod tls;
 
 use std::collections::VecDeque;
@@ -32,13 +34,14 @@ use std::time::Duration;
 use kvlab_timing::Stamp;
 
 use self::connection::Conn;
+use self::timetable::Timetable;
 use super::RunError;
 use super::recorder::{Part, Recorder};
 use crate::driver::{Driver, Plan};
 use crate::keyspace::{KeySpace, Share};
 use crate::record::{ClientRow, ConnectRow, ConnectionLoss, Outcomes, RowKind, Tally};
 use crate::schedule::Schedule;
-use crate::settings::{Backoff, Load, PipelineMode, Settings};
+use crate::settings::{Backoff, ConnectSettings, Load, PipelineMode, Settings};
 use crate::values::ValueBlock;
 use crate::workload::Workload;
 
@@ -105,10 +108,23 @@ pub struct Worker<D: Driver> {
     next_due: Stamp,
     /// Not later than the earliest deadline of any connection.
     next_check: Stamp,
+    /// Connections to be made or renewed.
+    timetable: Timetable,
+    /// Not later than the first entry of the timetable.
+    next_plan: Stamp,
+    /// Until when the plan of the ramp-up goes.
+    ramp_end: Stamp,
+    /// Places of load connections.
+    loads: u64,
     ready_loads: u64,
     connections_at_start: u64,
     interrupted: bool,
     last_error: Option<(SocketAddr, String)>,
+    /// The last words with which a handshake was refused.
+    refusal: Option<(SocketAddr, String)>,
+    setup: Setup,
+    /// What ends the run if no thread has a connection.
+    hopeless: Option<RunError>,
     /// Whether any server ever sent a byte.
     heard: bool,
     failure: Option<RunError>,
@@ -129,9 +145,13 @@ struct Config {
     warmup_ns: u64,
     drain_ns: u64,
     timeout_ns: u64,
+    /// Bound of one attempt to connect.
     connect_ns: u64,
+    /// Bound of the set-up.
+    setup_ns: u64,
     interval_ns: u64,
     backoff: Backoff,
+    connects: ConnectSettings,
 }
 
 /// The connections to one node.
@@ -139,6 +159,8 @@ struct Config {
 struct Group {
     /// Load connections with a free slot, in the order in which they get requests.
     free: VecDeque<usize>,
+    /// Load connections that are up.
+    ready: u32,
     /// Operations that wait for a slot of this group.
     waiting: VecDeque<Pending>,
 }
@@ -154,6 +176,14 @@ struct Pending {
     /// when a connection gave it back, the moment of that.
     ready: Stamp,
     since: Stamp,
+}
+
+/// The moments of the set-up.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Setup {
+    pub(crate) begun: Stamp,
+    /// When the last load connection came up, if all did before the load began.
+    pub(crate) all_up: Option<Stamp>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -194,6 +224,7 @@ pub(crate) struct Remains {
     pub(crate) loss: Option<ConnectionLoss>,
     pub(crate) rows: Vec<ClientRow>,
     pub(crate) connects: Vec<ConnectRow>,
+    pub(crate) setup: Setup,
 }
 
 impl<D: Driver> Worker<D> {
@@ -225,9 +256,14 @@ impl<D: Driver> Worker<D> {
             in_play: 0,
             actions: VecDeque::with_capacity(4 * usize_of(share.connections)),
             parts: VecDeque::new(),
-            recorder: Recorder::new(classes, config.load.is_open(), rows),
+            recorder: Recorder::new(
+                classes,
+                config.load.is_open(),
+                rows,
+                usize_of(share.connections),
+            ),
             stage: Stage::Setup {
-                deadline: now.add_nanos(config.connect_ns),
+                deadline: now.add_nanos(config.setup_ns),
             },
             timeline: Timeline::new(now, config.interval_ns),
             over: false,
@@ -235,10 +271,20 @@ impl<D: Driver> Worker<D> {
             cut_off: Stamp::MAX,
             next_due: Stamp::MAX,
             next_check: Stamp::MAX,
+            timetable: Timetable::default(),
+            next_plan: Stamp::MAX,
+            ramp_end: now,
+            loads: 0,
             ready_loads: 0,
             connections_at_start: 0,
             interrupted: false,
             last_error: None,
+            refusal: None,
+            setup: Setup {
+                begun: now,
+                all_up: None,
+            },
+            hopeless: None,
             heard: false,
             failure: None,
             loss: None,
@@ -306,11 +352,12 @@ impl<D: Driver> Worker<D> {
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Stamp> {
         let moment = match self.stage {
-            Stage::Setup { deadline } => deadline.min(self.next_check),
-            Stage::Ready => self.next_check,
+            Stage::Setup { deadline } => deadline.min(self.next_check).min(self.next_plan),
+            Stage::Ready => self.next_check.min(self.next_plan),
             Stage::Running => self
                 .next_due
                 .min(self.next_check)
+                .min(self.next_plan)
                 .min(self.timeline.next_cut)
                 .min(self.cut_off)
                 .min(self.drain_end()),
@@ -319,7 +366,9 @@ impl<D: Driver> Worker<D> {
         (moment != Stamp::MAX).then_some(moment)
     }
 
-    /// Whether set-up is over and [`Self::begin`] is awaited.
+    /// Whether set-up is over and [`Self::begin`] is awaited. It may be over without any connection
+    /// of this thread, which goes on trying; where no thread has one, [`Self::stop`] ends the run and
+    /// leaves the reason.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.stage == Stage::Ready
@@ -367,6 +416,7 @@ impl<D: Driver> Worker<D> {
             loss: self.loss,
             rows: self.recorder.rows.unwrap_or_default(),
             connects: self.recorder.connects,
+            setup: self.setup,
         }
     }
 
@@ -429,8 +479,10 @@ impl Config {
             drain_ns: nanos(settings.drain),
             timeout_ns: nanos(settings.timeout),
             connect_ns: nanos(settings.connect_timeout),
+            setup_ns: nanos(settings.setup_limit()),
             interval_ns: nanos(settings.interval),
             backoff: settings.backoff,
+            connects: settings.connects,
         }
     }
 

@@ -92,7 +92,12 @@ impl<D: Driver> Worker<D> {
                 self.conns[place].failures = 0;
                 let reply = Some((arrival, frame.len));
                 self.end_flight(now, place, flight, sequence, (outcome, reply));
-                self.offer(now, place);
+                let conn = &self.conns[place];
+                if conn.left == 0 && conn.ring.is_empty() && conn.is_ready() {
+                    self.renew(now, place);
+                } else {
+                    self.offer(now, place);
+                }
             } else {
                 let reply = Some((arrival, frame.len));
                 self.note_control(place, &flight, sequence, (outcome, reply));

@@ -22,27 +22,49 @@
 //! | [`config`] | the resolved options, as they are printed |
 //! | [`recorder`] | from the engine's intervals and summary to the model |
 //! | [`sheet`] | the tables of the model: rates, best, worst and average run |
+//! | [`text`] | stdout: tables and distributions |
+//! | [`distribution`] | the steps of a latency distribution |
+//! | [`json`], [`json_writer`], [`micros`] | `--json-out-file` |
+//! | [`files`] | opening and writing all files; [`hdr_files`], [`client_csv`], [`json_lines`] |
+//! | [`progress`], [`realtime`], [`statsd`], [`graphite`], [`staircase`], [`show_config`] | what is shown and sent during a run |
+//! | [`remarks`] | lines the original has no place for |
 
 pub mod check;
+pub mod client_csv;
 pub mod command;
 pub mod config;
 pub mod credentials;
 pub mod describe;
+pub mod distribution;
+pub mod files;
 pub mod getopt;
+pub mod graphite;
+pub mod hdr_files;
 pub mod help;
 pub mod import;
+pub mod json;
+pub mod json_lines;
+pub mod json_writer;
+pub mod micros;
 pub mod model;
 pub mod monitor;
 pub mod number;
 pub mod options;
 pub mod pattern;
 pub mod plan;
+pub mod progress;
 mod read;
+pub mod realtime;
 pub mod recorder;
 mod refusal;
+pub mod remarks;
 mod resolve;
 pub mod sheet;
+pub mod show_config;
+pub mod staircase;
+pub mod statsd;
 pub mod table;
+pub mod text;
 mod traffic;
 pub mod translate;
 pub mod uri;

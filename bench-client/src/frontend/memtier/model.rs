@@ -239,7 +239,7 @@ impl Glance {
             max_ns: latency.max_ns(),
             percentiles_ns: percentiles
                 .iter()
-                .map(|percentile| latency.quantile_ns(percentile / 100.0))
+                .map(|percentile| latency.quantile_ns(quantile(*percentile)))
                 .collect(),
         }
     }
@@ -419,6 +419,12 @@ pub(super) fn per_second(count: u64, duration: Duration) -> f64 {
     }
 }
 
+/// A percentile (0 to 100) as the nearest quantile (0 to 1). Dividing alone makes more than 0.999
+/// of 99.9, and with it the 1000th of 1000 samples of the 999th.
+pub(super) fn quantile(percentile: f64) -> f64 {
+    (percentile * 1e6).round() / 1e8
+}
+
 #[expect(
     clippy::cast_precision_loss,
     reason = "rates and means need no more than 52 bits"
@@ -478,6 +484,15 @@ mod tests {
         row.response.record(9);
         assert_eq!(row.latency(LatencyFrom::Schedule).max_ns(), 9);
         assert_eq!(row.latency(LatencyFrom::Send).max_ns(), 5);
+    }
+
+    #[test]
+    fn percentiles_take_the_sample_of_their_rank() {
+        let mut latency = Latency::default();
+        (1..=1_000).for_each(|ns| latency.record(ns));
+        for (percentile, rank) in [(50.0, 500), (90.0, 900), (99.9, 999), (99.99, 1_000)] {
+            assert_eq!(latency.quantile_ns(quantile(percentile)), rank);
+        }
     }
 
     #[test]

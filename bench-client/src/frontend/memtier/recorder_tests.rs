@@ -58,6 +58,8 @@ fn summary(tally: Tally) -> Summary {
         warmup: Default::default(),
         connections_wanted: 2,
         connections_at_start: 2,
+        setup: Default::default(),
+        limits: Default::default(),
         threads: Vec::new(),
         sequence_hash: 0,
         interrupted: false,

@@ -123,6 +123,8 @@ impl Sheet {
     #[must_use]
     pub fn of(title: String, run: &Run) -> Self {
         let millis = |ns: u64| ns / 1_000_000;
+        let rows = run.rows.iter().cloned();
+        let lines: Vec<Line> = rows.map(|row| Line::of(row, run.duration, 0)).collect();
         Self {
             title,
             runs: vec![run.number],
@@ -130,12 +132,8 @@ impl Sheet {
             finished_unix_ms: millis(run.finished_unix_ns()),
             duration: run.duration,
             interrupted: run.interrupted,
-            lines: run
-                .rows
-                .iter()
-                .map(|row| Line::of(row.clone(), run.duration, 0))
-                .collect(),
-            totals: Line::of(run.totals(), run.duration, run.connection_errors),
+            totals: Line::totals(run, &lines),
+            lines,
             active_clients: run.active_clients.clone(),
             spread: None,
         }
@@ -209,6 +207,15 @@ impl Line {
         }
     }
 
+    /// All rows of a run. Its hits and misses are those of the rows that tell them apart: a write
+    /// that is done is no hit.
+    fn totals(run: &Run, lines: &[Self]) -> Self {
+        let mut totals = Self::of(run.totals(), run.duration, run.connection_errors);
+        totals.rates.hits = lines.iter().map(|line| line.rates.hits).sum();
+        totals.rates.misses = lines.iter().map(|line| line.rates.misses).sum();
+        totals
+    }
+
     fn add(&mut self, other: &Self) {
         self.row.merge(&other.row);
         self.rates.add(&other.rates);
@@ -263,6 +270,12 @@ impl Rates {
 }
 
 impl Spread {
+    /// Lower end of the interval of the mean; a rate is never below 0.
+    #[must_use]
+    pub fn lower(&self) -> f64 {
+        (self.mean - self.reach).max(0.0)
+    }
+
     /// Of the rates of at least two runs.
     #[must_use]
     pub fn of(rates: &[f64]) -> Option<Self> {

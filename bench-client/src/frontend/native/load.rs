@@ -60,10 +60,6 @@ pub struct LoadArgs {
     /// sent [default: 5s]
     #[arg(long, value_name = "TIME", value_parser = positive_time)]
     pub drain: Option<Duration>,
-
-    /// Bound of connecting and logging in before the load begins [default: 5s]
-    #[arg(long, value_name = "TIME", value_parser = positive_time)]
-    pub connect_timeout: Option<Duration>,
 }
 
 /// How the slots of a pipeline are filled again.
@@ -100,9 +96,6 @@ impl LoadArgs {
         }
         if let Some(drain) = self.drain {
             settings.drain = drain;
-        }
-        if let Some(timeout) = self.connect_timeout {
-            settings.connect_timeout = timeout;
         }
         Ok(())
     }

@@ -6,6 +6,7 @@
 //! (`-`), the summary for people goes to stderr.
 
 mod addresses;
+mod connect;
 mod data;
 mod find_rate;
 mod load;
@@ -23,6 +24,7 @@ mod url;
 mod usage;
 
 pub use addresses::Addresses;
+pub use connect::{BackoffArg, ConnectArgs, WhenDownArg};
 pub use data::{ContentArg, DataArgs, KeyRange};
 pub use load::{ArrivalsArg, LoadArgs, PipelineModeArg};
 pub use login::LoginArgs;
@@ -54,6 +56,10 @@ pub struct BenchArgs {
     /// How hard, and for how long.
     #[command(flatten)]
     pub load: LoadArgs,
+
+    /// How connections are made and kept.
+    #[command(flatten)]
+    pub connect: ConnectArgs,
 
     /// TLS.
     #[command(flatten)]
@@ -91,6 +97,7 @@ impl BenchArgs {
         let mut settings = Settings::new(target);
         settings.tls = self.tls.settings(&self.url)?;
         self.load.apply(&mut settings)?;
+        self.connect.apply(&mut settings)?;
         self.operations.apply(&mut settings);
         self.data.apply(&mut settings);
         self.measure.apply(&mut settings)?;

@@ -168,6 +168,7 @@ impl Prepared {
             }
         };
         companion.after(&mut summary, &control);
+        let connections = head.settings.connections;
         let mut failures = sinks.finish(&summary);
         if !failures.reader_gone {
             if text_to_stdout {
@@ -176,7 +177,8 @@ impl Prepared {
                 failures.print("stderr", stderr, head, &summary);
             }
         }
-        conclude(args, &summary, &failures, stderr)
+        let required = args.connect.required(connections);
+        conclude((args, required), &summary, &failures, stderr)
     }
 }
 
@@ -216,7 +218,7 @@ fn remedy(fault: &TlsFault) -> &'static str {
 
 /// Says on stderr what went wrong, and gives the status of the gravest of it.
 fn conclude(
-    args: &BenchArgs,
+    (args, required): (&BenchArgs, Option<u64>),
     summary: &Summary,
     failures: &Failures,
     stderr: &mut dyn Write,
@@ -236,6 +238,13 @@ fn conclude(
             outcomes.total()
         );
         status = Refusal::new(ExitStatus::TooManyErrors, text).tell(stderr);
+    }
+    let (up, wanted) = (summary.connections_at_start, summary.connections_wanted);
+    if let Some(required) = required.filter(|required| up < *required) {
+        let text = format_args!(
+            "ran with {up} of {wanted} connections, --require-connections asks for {required}"
+        );
+        status = Refusal::new(ExitStatus::TooFewConnections, text).tell(stderr);
     }
     for notice in &summary.notices {
         if let Notice::ServerLost(loss) = notice {

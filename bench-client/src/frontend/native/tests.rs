@@ -8,8 +8,8 @@ use kvlab_timing::Rate;
 
 use super::*;
 use crate::settings::{
-    AerospikeTarget, AerospikeVerb, Arrivals, KeyPattern, Load, MixOrder, PipelineMode,
-    RedisTarget, RespVersion, SizeDistribution, Stop, Target,
+    AerospikeTarget, AerospikeVerb, Arrivals, Backoff, ConnectSettings, KeyPattern, Load, MixOrder,
+    PipelineMode, RedisTarget, Renew, RespVersion, SizeDistribution, Stop, Target, WhenDown,
 };
 
 #[derive(Debug, Parser)]
@@ -110,6 +110,53 @@ fn every_option_of_the_load_arrives() {
 }
 
 #[test]
+fn every_option_of_the_connections_arrives() {
+    let settings = settings(
+        "redis://h|--connections=100|--connect-rate=400|--connect-burst=50|--connect-jitter=5ms|\
+         --connect-timeout=3s|--setup-timeout=20s|--connect-probe|--backoff=5ms..2s|\
+         --reconnect-attempts=3|--when-down=drop|--reconnect-every=30s,exponential",
+    )
+    .unwrap();
+    let expected = ConnectSettings {
+        rate: Some(Rate::per_second(400).unwrap()),
+        burst: NonZeroU32::new(50).unwrap(),
+        jitter: Duration::from_millis(5),
+        setup_timeout: Some(Duration::from_secs(20)),
+        when_down: WhenDown::Drop,
+        renew: Renew::Exponential(Duration::from_secs(30)),
+    };
+    assert_eq!(settings.connects, expected);
+    assert_eq!(settings.connect_timeout, Duration::from_secs(3));
+    let backoff = Backoff {
+        first: Duration::from_millis(5),
+        most: Duration::from_secs(2),
+        attempts: 3,
+    };
+    assert_eq!(settings.backoff, backoff);
+    assert!(redis("redis://h|--connect-probe").probe);
+}
+
+#[test]
+fn the_set_up_has_time_for_its_ramp_and_three_attempts() {
+    // 101 connections at 10 per second take 10 s, and three attempts of 5 s follow.
+    let ramp = settings("redis://h|--connections=101|--connect-rate=10").unwrap();
+    assert_eq!(ramp.setup_limit(), Duration::from_secs(25));
+    let given = settings("redis://h|--setup-timeout=2s|--connect-timeout=9s").unwrap();
+    assert_eq!(given.setup_limit(), Duration::from_secs(2));
+}
+
+#[test]
+fn required_connections_are_all_or_a_number() {
+    let required = |line: &str| {
+        let all = NonZeroU32::new(40).unwrap();
+        parse(line).unwrap().connect.required(all)
+    };
+    assert_eq!(required("redis://h"), None);
+    assert_eq!(required("redis://h|--require-connections"), Some(40));
+    assert_eq!(required("--require-connections=7|redis://h"), Some(7));
+}
+
+#[test]
 fn a_number_of_requests_needs_no_duration() {
     let stop = settings("redis://h|--requests=10").unwrap().stop;
     let expected = Stop {
@@ -177,6 +224,7 @@ fn senseless_combinations_name_the_option() {
         ("redis://h|--arrivals=poisson", "--arrivals"),
         ("redis://h|--threads=3|--connections=2", "--connections"),
         ("redis://h|--requests=0", "--requests"),
+        ("aerospike://h|--connect-probe", "--connect-probe"),
         ("redis://h|--pipeline=65537", "--pipeline"),
         ("redis://h|--operation=get", "--operation"),
         ("redis://h|--ttl=1", "--ttl"),

@@ -57,6 +57,11 @@ impl From<SettingsError> for UsageError {
                 Self::new("--duration", "a duration or a number of --requests", "none")
             }
             SettingsError::ZeroTime => Self::new("--timeout", "a time longer than 0", "0"),
+            SettingsError::Backoff => Self::new(
+                "--backoff",
+                "a first wait not above the longest",
+                "one above it",
+            ),
             SettingsError::NoPipeline { depth } => Self::new(
                 "--pipeline",
                 "1, because this protocol takes one request at a time on a connection",

@@ -1,0 +1,64 @@
+//! Attempts to connect as the estimators see them.
+
+use kvlab_timing::Stamp;
+
+use super::LimitForm;
+use crate::record::{Cause, ConnectKind, ConnectRow};
+
+/// An attempt that the server decided about.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Attempt {
+    /// When the server saw it: when it was connected, or refused.
+    pub(super) at: Stamp,
+    pub(super) verdict: Verdict,
+    pub(super) ended: Option<Stamp>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Verdict {
+    /// It got a reply; `asked` is when it could first have got one.
+    Served { asked: Stamp, reply: Stamp },
+    /// It was turned away; whether with words about the number of connections.
+    Away { form: LimitForm },
+    /// Neither was seen.
+    Unknown,
+}
+
+impl Attempt {
+    fn of(row: &ConnectRow) -> Option<Self> {
+        let away = |form| Verdict::Away { form };
+        let verdict = match (row.cause, row.first_reply) {
+            (Some(Cause::Refused), _) => away(LimitForm::Refuse),
+            (Some(Cause::ResetBeforeReply), _) => away(LimitForm::Reset),
+            (Some(Cause::ClosedBeforeReply), _) => away(LimitForm::Close),
+            (Some(Cause::ErrorLine(_)), _) => away(LimitForm::ErrorLine),
+            (_, Some(reply)) => Verdict::Served {
+                asked: row.first_sent?.max(row.secured.or(row.connected)?),
+                reply,
+            },
+            _ => Verdict::Unknown,
+        };
+        let at = match row.cause {
+            Some(Cause::Refused) => row.begun,
+            _ => row.connected?,
+        };
+        Some(Self {
+            at,
+            verdict,
+            ended: row.ended,
+        })
+    }
+
+    pub(super) fn is_served(&self) -> bool {
+        matches!(self.verdict, Verdict::Served { .. })
+    }
+}
+
+/// The attempts of load connections in the order in which the server saw them. Of those of one
+/// moment the served ones come first: a server that turns some away served the others before.
+pub(super) fn attempts(rows: &[ConnectRow]) -> Vec<Attempt> {
+    let loads = rows.iter().filter(|row| row.kind == ConnectKind::Load);
+    let mut attempts: Vec<Attempt> = loads.filter_map(Attempt::of).collect();
+    attempts.sort_by_key(|attempt| (attempt.at, !attempt.is_served()));
+    attempts
+}
