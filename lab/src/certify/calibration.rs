@@ -251,7 +251,10 @@ pub(super) fn fit(config: &mut ServerConfig, settings: &mut Settings) {
             let databases = usize::try_from(databases).unwrap_or(usize::MAX);
             config.redis.databases = config.redis.databases.max(databases);
         }
-        Target::Aerospike(target) => config.aerospike.namespaces = vec![target.namespace.clone()],
+        Target::Aerospike(target) => {
+            target.login = None;
+            config.aerospike.namespaces = vec![target.namespace.clone()];
+        }
     }
 }
 

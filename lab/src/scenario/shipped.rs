@@ -41,6 +41,7 @@ macro_rules! files {
 }
 
 const FILES: &[(&str, &str)] = &files![
+    "accounts",
     "connections",
     "constant-50",
     "faults",
