@@ -61,6 +61,12 @@ impl<'a> Live<'a> {
         if interval.backlog > interval.connections {
             line.push_str(&format!("  waiting {}", interval.backlog));
         }
+        if interval.connecting > 0 {
+            line.push_str(&format!(
+                "  {} up, {} connecting",
+                interval.connections, interval.connecting
+            ));
+        }
         if interval.is_saturated() {
             line.push_str("  client saturated");
         }
