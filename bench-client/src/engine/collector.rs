@@ -256,7 +256,9 @@ impl Collector {
         let setup = setup.finish(&connects, load);
         let limits = Limits::find(&connects);
         self.notices_of_totals(&mut notices, wanted, at_start);
-        let delayed = limits.bucket.is_some_and(|found| found.form == LimitForm::Delay);
+        let delayed = limits
+            .bucket
+            .is_some_and(|found| found.form == LimitForm::Delay);
         if delayed && self.total.connects.login.is_empty() {
             notices.push(Notice::LimitInLatencies);
         }

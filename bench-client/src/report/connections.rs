@@ -33,10 +33,7 @@ pub(super) fn facts(summary: &Summary) -> Vec<(&'static str, String)> {
         facts.push(("server said", format!("{text:?} ({count})")));
     }
     if connects.unsolicited_bytes > 0 {
-        facts.push((
-            "unsolicited",
-            counted(connects.unsolicited_bytes, "byte"),
-        ));
+        facts.push(("unsolicited", counted(connects.unsolicited_bytes, "byte")));
     }
     facts.extend(limits(&summary.limits));
     facts
@@ -87,12 +84,18 @@ fn limits(limits: &Limits) -> Vec<(&'static str, String)> {
         .map(|(seconds, connects)| format!("{connects} for {seconds} s"))
         .collect();
     if !retries.is_empty() {
-        let text = format!("connects waited for the SYN to be repeated: {}", retries.join(", "));
+        let text = format!(
+            "connects waited for the SYN to be repeated: {}",
+            retries.join(", ")
+        );
         facts.push(("SYN repeats", text));
     }
     if limits.hung > 0 {
         let attempts = counted(limits.hung, "connect");
-        facts.push(("hung", format!("{attempts} without any answer until the time-out")));
+        facts.push((
+            "hung",
+            format!("{attempts} without any answer until the time-out"),
+        ));
     }
     facts
 }

@@ -13,8 +13,8 @@ use super::Head;
 use crate::host::Host;
 use crate::limits::{FoundBucket, FoundCap, LimitForm, Limits, SynRetries};
 use crate::record::{
-    Cause, CauseCounts, ConnectTally, CurvePoint, ErrorKind, Interval, Latency, Notice, Outcomes, Phase, SetupSummary, Summary,
-    Tally, ThreadLoad, ThreadSummary,
+    Cause, CauseCounts, ConnectTally, CurvePoint, ErrorKind, Interval, Latency, Notice, Outcomes,
+    Phase, SetupSummary, Summary, Tally, ThreadLoad, ThreadSummary,
 };
 use crate::settings::{Arrivals, Load, Pipeline, PipelineMode, RedisTarget, Settings, Target};
 
@@ -233,6 +233,8 @@ pub(super) fn closed_loop() -> Summary {
         threads: vec![ThreadSummary::default()],
         interrupted: true,
         notices: Vec::new(),
+        setup: SetupSummary::default(),
+        limits: Limits::default(),
         ..open_loop()
     }
 }

@@ -8,12 +8,12 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::time::Duration;
 
+use super::connections::spread;
 use super::number::{bytes_per_second, counted, micros_each, ms, ms_or_na, percent, rate, seconds};
 use super::quantile::QUANTILES;
 use super::table::Table;
 use super::{Head, Report, all_classes, certificate, connections, nanos, notice};
-use super::connections::spread;
-use crate::record::{ClassTally, ErrorCounts, Interval, Latency, Summary};
+use crate::record::{ClassTally, ErrorCounts, Interval, Summary};
 use crate::settings::{Arrivals, Load, PipelineMode};
 
 /// Writes the summary at the end of a run.
@@ -81,7 +81,10 @@ fn run_part(head: &Head, summary: &Summary) -> String {
         PipelineMode::Batch => "batch",
     };
     let mut mark = connections::mark(summary).map_or_else(String::new, |short| {
-        format!("{}: the others were not up when the load began\n", short.to_uppercase())
+        format!(
+            "{}: the others were not up when the load began\n",
+            short.to_uppercase()
+        )
     });
     if summary.is_saturated() {
         mark += "CLIENT SATURATED: the figures below are partly its own, see the notes\n";

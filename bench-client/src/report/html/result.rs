@@ -108,7 +108,7 @@ fn render(head: &Head, summary: &Summary, points: &[Point]) -> String {
             }
             section.panel {
                 h3 { "Connections" }
-                (facts(connections::facts(summary).into_iter().map(|(name, value)| (name, html! { (value) })).collect()))
+                (connections_part(summary))
             }
             (panel(set_up(summary)))
             section.panel {
@@ -394,6 +394,11 @@ fn rates(points: &[Point]) -> Option<Chart> {
         ranges: Vec::new(),
         ranges_are: "",
     })
+}
+
+fn connections_part(summary: &Summary) -> Markup {
+    let list = connections::facts(summary).into_iter();
+    facts(list.map(|(name, value)| (name, html! { (value) })))
 }
 
 /// Connections over time while they were made, where that took a while.

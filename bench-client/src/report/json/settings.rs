@@ -6,9 +6,8 @@ use serde_json::{Value, json};
 
 use crate::report::{Head, nanos};
 use crate::settings::{
-    self,     Arrivals, ClassSpec, Content, KernelStamps, KeyPattern, Load, MixOrder, PipelineMode, Polling,
-    SizeDistribution, Target, Trust,
-    WhenDown,
+    self, Arrivals, ClassSpec, Content, KernelStamps, KeyPattern, Load, MixOrder, PipelineMode,
+    Polling, SizeDistribution, Target, Trust, WhenDown,
 };
 
 #[derive(Serialize)]
