@@ -26,7 +26,7 @@
 //! | [`distribution`] | the steps of a latency distribution |
 //! | [`json`], [`json_writer`], [`micros`] | `--json-out-file` |
 //! | [`files`] | opening and writing all files; [`hdr_files`], [`client_csv`], [`json_lines`] |
-//! | [`progress`], [`statsd`], [`staircase`], [`show_config`] | what is shown and sent during a run |
+//! | [`progress`], [`realtime`], [`statsd`], [`graphite`], [`staircase`], [`show_config`] | what is shown and sent during a run |
 //! | [`remarks`] | lines the original has no place for |
 
 pub mod check;
@@ -38,6 +38,7 @@ pub mod describe;
 pub mod distribution;
 pub mod files;
 pub mod getopt;
+pub mod graphite;
 pub mod hdr_files;
 pub mod help;
 pub mod import;
@@ -53,6 +54,7 @@ pub mod pattern;
 pub mod plan;
 pub mod progress;
 mod read;
+pub mod realtime;
 pub mod recorder;
 mod refusal;
 pub mod remarks;
