@@ -35,6 +35,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod account;
 pub mod builder;
 pub mod cli;
 pub mod clients;
@@ -45,6 +46,7 @@ pub mod event;
 pub mod exchange;
 pub mod latency;
 pub mod limit;
+pub mod profile;
 pub mod server;
 pub mod session;
 pub mod shared;
@@ -56,6 +58,7 @@ pub mod truth;
 pub mod virtual_shell;
 pub mod worker;
 
+pub use account::Account;
 pub use builder::ServerBuilder;
 pub use config::ServerConfig;
 pub use server::{MockServer, StartError};

@@ -22,4 +22,5 @@ mod support;
 mod sweeps;
 mod tiers;
 mod timing_models;
+mod tls;
 mod virtual_runs;

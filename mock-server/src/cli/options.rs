@@ -7,6 +7,7 @@ use anyhow::{Context, Result};
 
 use super::port::Port;
 use super::settings::{OrNone, Settings, Time};
+use crate::account::Account;
 use crate::config::RedisVersion;
 use crate::latency::{Cut, Freeze, Queue, Rule, Shape};
 use crate::limit::{AcceptLimit, AcceptRate, ConnectionLimit, OutputLimit};
@@ -215,6 +216,10 @@ pub struct ServeArgs {
     #[arg(long, value_name = "NAME", help_heading = "Identity")]
     pub namespace: Vec<String>,
 
+    /// A user who may log in, on both protocols, may be repeated, or none; with any, clients have to
+    #[arg(long, value_name = "NAME:PASSWORD", help_heading = "Access")]
+    pub user: Vec<OrNone<Account>>,
+
     /// Prints statistics at the end: delays wanted and done, calls, bytes
     #[arg(long, help_heading = "Output")]
     pub stats: bool,
@@ -222,6 +227,15 @@ pub struct ServeArgs {
     /// Writes a row for every request, with its stamps, to this CSV file
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub rows: Option<PathBuf>,
+
+    /// Limits and identity of a managed service's plan, as in aiven:startup-4; options and the
+    /// configuration file beat it (--list-profiles names them all)
+    #[arg(long, value_name = "SERVICE:PLAN", help_heading = "Identity")]
+    pub profile: Option<String>,
+
+    /// Lists the profiles with their pages and dates, and ends
+    #[arg(long, help_heading = "Output")]
+    pub list_profiles: bool,
 
     /// Reads settings from this TOML file; options beat it
     #[arg(long, value_name = "FILE", help_heading = "Output")]
@@ -246,6 +260,7 @@ impl ServeArgs {
             None => Settings::default(),
         };
         let options = Settings {
+            profile: self.profile,
             bind: self.bind,
             redis_port: self.redis_port,
             aerospike_port: self.aerospike_port,
@@ -291,6 +306,7 @@ impl ServeArgs {
             cluster_name: self.cluster_name,
             build: self.build,
             namespaces: (!self.namespace.is_empty()).then_some(self.namespace),
+            user: (!self.user.is_empty()).then_some(self.user),
             stats: self.stats,
             rows: self.rows,
         };

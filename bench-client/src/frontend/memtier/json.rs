@@ -281,7 +281,7 @@ fn sheet_additions(json: &mut JsonWriter, sheet: &Sheet, layout: &Layout) {
     if let Some(spread) = &sheet.spread {
         json.object("spread");
         json.number("mean_ops_per_second", spread.mean, 3);
-        json.number("low_95", spread.mean - spread.reach, 3);
+        json.number("low_95", spread.lower(), 3);
         json.number("high_95", spread.mean + spread.reach, 3);
         json.number("standard_deviation", spread.deviation, 3);
         json.number("lowest", spread.low, 3);

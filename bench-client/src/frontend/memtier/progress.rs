@@ -114,7 +114,8 @@ impl Meter {
         }
     }
 
-    /// The line after an interval; `None` in the warm-up.
+    /// The line after an interval. `None` in the warm-up, and after the rest of a second at the
+    /// end of a run: its rates would say little, and the last line follows at once.
     pub fn interval(&mut self, interval: &Interval) -> Option<&Progress> {
         let connects = &interval.tally.connects;
         self.line.connection_errors += connects.failed + connects.lost;
@@ -133,18 +134,15 @@ impl Meter {
         line.percent = interval.progress * 100.0;
         line.seconds = interval.elapsed.as_secs();
         line.ops += good;
-        line.rate = Pair {
-            last: per_second(good, length),
-            average: per_second(line.ops, interval.elapsed),
-        };
-        line.bytes = Pair {
-            last: per_second(bytes, length),
-            average: per_second(self.bytes, interval.elapsed),
-        };
-        line.latency_ms = Pair {
-            last: mean_ms(sum_ns, count),
-            average: mean_ms(self.latency_ns, self.latencies),
-        };
+        line.rate.average = per_second(line.ops, interval.elapsed);
+        line.bytes.average = per_second(self.bytes, interval.elapsed);
+        line.latency_ms.average = mean_ms(self.latency_ns, self.latencies);
+        if length < WHOLE_SECOND {
+            return None;
+        }
+        line.rate.last = per_second(good, length);
+        line.bytes.last = per_second(bytes, length);
+        line.latency_ms.last = mean_ms(sum_ns, count);
         Some(&self.line)
     }
 
@@ -198,6 +196,9 @@ fn mean_ms(sum_ns: u128, count: u64) -> f64 {
         sum_ns as f64 / float(count) / 1e6
     }
 }
+
+/// Intervals as long as this are shown.
+const WHOLE_SECOND: Duration = Duration::from_millis(900);
 
 #[cfg(test)]
 mod tests {
@@ -320,6 +321,7 @@ mod tests {
             ended: 0,
             progress: 0.25,
             connections: 10,
+            connecting: 0,
             in_flight: 0,
             backlog: 0,
             threads: Vec::new(),
@@ -329,6 +331,9 @@ mod tests {
             line.contains("  100 ops,     100 (avg:     100) ops/sec, 2.00KB/sec"),
             "{line}"
         );
+        let mut rest = interval(1, Tally::new(1));
+        rest.end = Stamp::from_nanos(1_100_000_000);
+        assert!(meter.clone().interval(&rest).is_none(), "a tenth of it");
         let line = meter
             .interval(&interval(1, Tally::new(1)))
             .unwrap()

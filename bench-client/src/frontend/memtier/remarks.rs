@@ -135,7 +135,7 @@ fn spread(sheet: &Sheet) -> Option<String> {
          (lowest {:.2}, highest {:.2}, standard deviation {:.2}; {:.3} s measured in all)",
         spread.mean,
         sheet.runs.len(),
-        spread.mean - spread.reach,
+        spread.lower(),
         spread.mean + spread.reach,
         spread.low,
         spread.high,

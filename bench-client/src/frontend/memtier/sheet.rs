@@ -270,6 +270,12 @@ impl Rates {
 }
 
 impl Spread {
+    /// Lower end of the interval of the mean; a rate is never below 0.
+    #[must_use]
+    pub fn lower(&self) -> f64 {
+        (self.mean - self.reach).max(0.0)
+    }
+
     /// Of the rates of at least two runs.
     #[must_use]
     pub fn of(rates: &[f64]) -> Option<Self> {

@@ -93,6 +93,9 @@ fn the_spread_is_that_of_students_t() {
     assert!((spread.low - 1.0).abs() + (spread.high - 5.0).abs() < 1e-12);
     let reach = 2.776 * (2.5_f64 / 5.0).sqrt();
     assert!((spread.reach - reach).abs() < 1e-9);
+    assert!((spread.lower() - (3.0 - reach)).abs() < 1e-9);
+    let wide = Spread::of(&[1.0, 9.0]).unwrap();
+    assert!(wide.reach > wide.mean && wide.lower().abs() < f64::EPSILON);
     assert_eq!(Spread::of(&[1.0]), None);
 }
 

@@ -216,7 +216,7 @@ pub(super) fn stats(call: &Call<'_, '_>) -> String {
     let counters = &call.state().counters;
     let errors: u64 = counters.errors().values().sum();
     let connections = call.context.shared.gatekeeper.statistics(Protocol::Redis);
-    Lines::section("Stats")
+    let lines = Lines::section("Stats")
         .add("total_connections_received", connections.opened)
         .add(
             "total_commands_processed",
@@ -277,8 +277,23 @@ pub(super) fn stats(call: &Call<'_, '_>) -> String {
             "io_threaded_writes_processed",
         ])
         .disconnections(call)
-        .zeros(&["reply_buffer_shrinks", "reply_buffer_expands"])
-        .0
+        .zeros(&["reply_buffer_shrinks", "reply_buffer_expands"]);
+    denied(call, lines).0
+}
+
+/// What users were denied, which versions from 7.2 on tell.
+fn denied(call: &Call<'_, '_>, lines: Lines) -> Lines {
+    if call.state().version < RedisVersion::V7_2 {
+        return lines;
+    }
+    let names = ["auth", "cmd", "key", "channel"];
+    let counts = call.state().users.denied();
+    names
+        .iter()
+        .zip(counts)
+        .fold(lines, |lines, (name, count)| {
+            lines.add(&format!("acl_access_denied_{name}"), count)
+        })
 }
 
 pub(super) fn replication(call: &Call<'_, '_>) -> String {
