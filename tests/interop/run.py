@@ -29,6 +29,8 @@ WORK = TARGET / "interop"
 OWN_PORTS = ["--redis-port", "0", "--aerospike-port", "0"]
 TLS_PORTS = [*OWN_PORTS, "--redis-tls-port", "0", "--aerospike-tls-port", "0"]
 ONE_PORT = ["--port", "0", "--workers", "2"]  # for both protocols, on several threads
+LOGIN = ["app", "s3:cret"]  # a user and the password
+WITH_LOGIN = [*OWN_PORTS, "--user", ":".join(LOGIN)]
 NODE = 20  # the oldest Node.js for which the clients in package.json are built
 PIP_OPTIONS = ["--quiet", "--disable-pip-version-check"]
 LIMIT = 900  # seconds for one command, an installation included
@@ -147,6 +149,8 @@ def redis_py(kvlab, version):
     for options in (OWN_PORTS, ONE_PORT):
         with Server(kvlab, options) as server:
             print(run([python, script, server.redis, VERSION]), end="")
+    with Server(kvlab, WITH_LOGIN) as server:
+        print(run([python, HERE / "clients" / "redis_py_login.py", server.redis, *LOGIN]), end="")
 
 
 def redis_py_old(kvlab):
@@ -160,11 +164,15 @@ def redis_py_newest(kvlab):
 def ioredis(kvlab):
     with Server(kvlab) as server:
         node("ioredis.js", server.redis)
+    with Server(kvlab, WITH_LOGIN) as server:
+        node("ioredis_login.js", server.redis, *LOGIN)
 
 
 def node_redis(kvlab):
     with Server(kvlab) as server:
         node("node_redis.js", server.redis, VERSION)
+    with Server(kvlab, WITH_LOGIN) as server:
+        node("node_redis_login.js", server.redis, *LOGIN)
 
 
 def aerospike_python(kvlab):
@@ -173,11 +181,16 @@ def aerospike_python(kvlab):
     for options in (OWN_PORTS, ONE_PORT):
         with Server(kvlab, options) as server:
             print(run([python, script, server.aerospike]), end="")
+    script = HERE / "clients" / "aerospike_py_login.py"
+    with Server(kvlab, WITH_LOGIN) as server:
+        print(run([python, script, server.aerospike, *LOGIN]), end="")
 
 
 def aerospike_node(kvlab):
     with Server(kvlab) as server:
         node("aerospike_node.js", server.aerospike)
+    with Server(kvlab, WITH_LOGIN) as server:
+        node("aerospike_node_login.js", server.aerospike, *LOGIN)
 
 
 def rust_crates(kvlab):

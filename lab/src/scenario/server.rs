@@ -54,6 +54,7 @@ pub(super) struct RawServer {
     tls: bool,
     redis_version: Option<Spanned<String>>,
     namespaces: Vec<String>,
+    user: OneOrMore,
 }
 
 impl Default for RawServer {
@@ -90,6 +91,7 @@ impl Default for RawServer {
             tls: false,
             redis_version: None,
             namespaces: usual.aerospike.namespaces,
+            user: OneOrMore::default(),
         }
     }
 }
@@ -156,6 +158,7 @@ impl RawServer {
             queue: one(self.queue.as_ref(), "queue")?,
             freezes: self.freeze.parse("freeze")?,
             cuts: self.cut.parse("cut")?,
+            users: self.user.parse("user")?,
             requests: RequestLimits {
                 throttles: self.throttle.parse("throttle")?,
                 sizes: self.size_limit.parse("size-limit")?,
