@@ -241,6 +241,7 @@ fn responses(evidence: &Evidence) -> Vec<(u64, u64)> {
 
 /// Makes the mock server take the client of these settings, and the client do without a login.
 pub(super) fn fit(config: &mut ServerConfig, settings: &mut Settings) {
+    config.tls.required = settings.tls.is_some();
     match &mut settings.target {
         Target::Redis(target) => {
             (target.user, target.password) = (None, None);

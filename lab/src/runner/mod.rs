@@ -193,6 +193,12 @@ pub enum PartError {
     /// The server has no port for the client's protocol.
     #[error("the server has no port for this protocol")]
     NoPort,
+    /// TLS is asked for where there is none.
+    #[error(
+        "tls: there is no TLS under virtual time, where no byte leaves the process; run it in real \
+         time"
+    )]
+    NoTls,
     /// The client has no result.
     #[error(transparent)]
     Client(#[from] RunError),

@@ -63,6 +63,9 @@ pub fn run_watched(
 ) -> Result<Evidence, PartError> {
     // Without any delay a closed loop would never leave its first moment.
     let leg_ns = leg_ns.max(1);
+    if config.speaks_tls() {
+        return Err(PartError::NoTls);
+    }
     let facts = ServerFacts::new(&config, START);
     let server = VirtualServer::new(config, START);
     let listener = match settings.target {

@@ -51,6 +51,7 @@ pub(super) struct RawServer {
     workers: usize,
     seed: u64,
     spin: bool,
+    tls: bool,
     redis_version: Option<Spanned<String>>,
     namespaces: Vec<String>,
     user: OneOrMore,
@@ -87,6 +88,7 @@ impl Default for RawServer {
             workers: usual.workers,
             seed: 1,
             spin: usual.spin,
+            tls: false,
             redis_version: None,
             namespaces: usual.aerospike.namespaces,
             user: OneOrMore::default(),
@@ -177,6 +179,8 @@ impl RawServer {
                 (Some(text.span().start), format!("redis-version: {error}"))
             })?;
         }
+        // With a certificate made for the run, which the client trusts.
+        config.tls.required = self.tls;
         config.redis.databases = self.databases;
         config.aerospike.namespaces = self.namespaces;
         config.check().map_err(|error| (None, error.to_string()))?;

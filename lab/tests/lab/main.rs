@@ -21,4 +21,5 @@ mod support;
 mod sweeps;
 mod tiers;
 mod timing_models;
+mod tls;
 mod virtual_runs;
