@@ -20,8 +20,8 @@ table. Everything else is answered as a real server answers a command that it do
 
 Differences from a real server that are meant:
 
-- Nothing is evicted: above `maxmemory` commands that need memory are refused if the policy is
-  `noeviction`, and run otherwise. `used_memory` is an estimate from the data.
+- `used_memory` is an estimate from the data, and what is evicted when it passes `maxmemory` is drawn by
+  the server's seed: see [limits.md](limits.md#memory).
 - `CLIENT TRACKING ON` is refused, as no invalidations are sent.
 - There are no replicas, no files and no modules: WAIT and WAITAOF count none, and parameters that
   concern them can be set and do nothing.

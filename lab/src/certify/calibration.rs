@@ -223,6 +223,8 @@ fn responses(evidence: &Evidence) -> Vec<(u64, u64)> {
                 drawn_ns: pair.sojourn_ns(),
                 service_ns: 0,
                 is_data: true,
+                is_too_large: false,
+                row: 0,
                 connection: 0,
             })
             .collect();

@@ -78,6 +78,8 @@ pub fn run_filled(
             .zip(after)
             .map(|(before, after)| after.since(&before)),
         joined: join(result.rows, truth.rows, Network::Lossy),
+        counts: truth.stats.counts,
+        lives: None,
         summary: result.summary,
         settings,
         server: facts,

@@ -42,6 +42,7 @@ macro_rules! files {
 
 const FILES: &[(&str, &str)] = &files![
     "accounts",
+    "connections",
     "constant-50",
     "faults",
     "fixed-hash",
@@ -50,6 +51,9 @@ const FILES: &[(&str, &str)] = &files![
     "full-closed",
     "full-open",
     "injection",
+    "limits",
+    "limits-aerospike",
+    "limits-redis",
     "long-freeze",
     "matrix",
     "queue",

@@ -9,6 +9,7 @@ mod bias;
 mod certified;
 mod command_line;
 mod compare_and_merge;
+mod connections;
 mod explore;
 mod find_rate;
 mod grade;

@@ -11,6 +11,7 @@ mod client;
 mod expiry;
 mod limits;
 mod memory;
+mod profiles;
 mod requests;
 mod versions;
 mod virtual_server;

@@ -5,6 +5,7 @@
 //! on: two servers with the same seed, commands and clock print the same bytes.
 
 use std::fmt::Write as _;
+use std::sync::atomic::Ordering;
 
 use crate::config::RedisVersion;
 use crate::dialect::redis::STARTUP_BYTES;
@@ -29,6 +30,18 @@ impl Lines {
 
     fn zeros(self, names: &[&str]) -> Self {
         names.iter().fold(self, |lines, name| lines.add(name, 0))
+    }
+
+    /// Clients that were ended for what they left waiting, on servers that tell.
+    fn disconnections(self, call: &Call<'_, '_>) -> Self {
+        if call.state().version < FIRST_WITH_DISCONNECTIONS {
+            return self;
+        }
+        let output = &call.state().counters.output_limit;
+        self.add("client_query_buffer_limit_disconnections", 0).add(
+            "client_output_buffer_limit_disconnections",
+            output.load(Ordering::Relaxed),
+        )
     }
 
     fn memory(self, name: &str, bytes: u64) -> Self {
@@ -262,9 +275,9 @@ pub(super) fn stats(call: &Call<'_, '_>) -> String {
             "total_writes_processed",
             "io_threaded_reads_processed",
             "io_threaded_writes_processed",
-            "reply_buffer_shrinks",
-            "reply_buffer_expands",
-        ]);
+        ])
+        .disconnections(call)
+        .zeros(&["reply_buffer_shrinks", "reply_buffer_expands"]);
     denied(call, lines).0
 }
 
@@ -418,6 +431,12 @@ fn human(bytes: u64) -> String {
     }
 }
 
+/// The first version whose INFO counts such ends (redis pull request 12476).
+const FIRST_WITH_DISCONNECTIONS: RedisVersion = RedisVersion {
+    major: 7,
+    minor: 4,
+    patch: 0,
+};
 /// The machine that this server pretends to run on.
 const SYSTEM_BYTES: u64 = 16 << 30;
 /// Slots that are looked at for the mean time to live.
