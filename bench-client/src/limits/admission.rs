@@ -76,10 +76,10 @@ fn delayed(attempts: &[Attempt]) -> Option<Vec<(f64, f64)>> {
 }
 
 /// A line fitted by least squares.
-struct Line {
-    slope: f64,
+pub(super) struct Line {
+    pub(super) slope: f64,
     /// At 0.
-    height: f64,
+    pub(super) height: f64,
     /// The largest distance of a point from it.
     worst: f64,
     points: u64,
@@ -91,7 +91,7 @@ impl Line {
         clippy::cast_precision_loss,
         reason = "counts of a run are far below 2^53"
     )]
-    fn through(points: &[(f64, f64)]) -> Option<Self> {
+    pub(super) fn through(points: &[(f64, f64)]) -> Option<Self> {
         let n = points.len() as f64;
         // Around the means, so that nothing is lost in the differences of large sums.
         let mean_x = points.iter().map(|(x, _)| x).sum::<f64>() / n;
@@ -120,11 +120,11 @@ const LEAST_POINTS: usize = 10;
 /// A shorter wait is no delay.
 const LEAST_WAIT_NS: u64 = 1_000_000;
 /// A server that takes its connections one by one looks like a burst of 1.
-const LEAST_BURST: f64 = 1.5;
+pub(super) const LEAST_BURST: f64 = 1.5;
 /// Points may lie off the line by this part of their number.
 const MOST_OFF: f64 = 0.03;
 /// Below this distance from the line, in connections, the moments are exact but for whole
 /// nanoseconds; then this is the relative error as well.
 const EXACT: f64 = 1e-3;
 /// Relative error that noise may cause.
-const NOISE: f64 = 0.02;
+pub(super) const NOISE: f64 = 0.02;

@@ -2,13 +2,15 @@
 
 use kvlab_timing::Stamp;
 
-use super::LimitForm;
+use super::{LimitForm, SLOW_NS};
 use crate::record::{Cause, ConnectKind, ConnectRow};
 
 /// An attempt that the server decided about.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Attempt {
-    /// When the server saw it: when it was connected, or refused.
+    /// When the server saw it: half the shortest connect call after its begin, or before its end if
+    /// the kernel had to repeat it. The moment at which the client noticed would be later, by all that
+    /// it was busy with other connections.
     pub(super) at: Stamp,
     pub(super) verdict: Verdict,
     pub(super) ended: Option<Stamp>,
@@ -25,7 +27,7 @@ pub(super) enum Verdict {
 }
 
 impl Attempt {
-    fn of(row: &ConnectRow) -> Option<Self> {
+    fn of(row: &ConnectRow, leg_ns: u64) -> Option<Self> {
         let away = |form| Verdict::Away { form };
         let verdict = match (row.cause, row.first_reply) {
             (Some(Cause::Refused), _) => away(LimitForm::Refuse),
@@ -38,9 +40,11 @@ impl Attempt {
             },
             _ => Verdict::Unknown,
         };
-        let at = match row.cause {
-            Some(Cause::Refused) => row.begun,
-            _ => row.connected?,
+        let at = match (row.cause, row.connected) {
+            (Some(Cause::Refused), _) => row.begun,
+            (_, Some(connected)) if row.tcp_ns() >= Some(SLOW_NS) => connected.sub_nanos(leg_ns),
+            (_, Some(_)) => row.begun.add_nanos(leg_ns),
+            (_, None) => return None,
         };
         Some(Self {
             at,
@@ -57,8 +61,9 @@ impl Attempt {
 /// The attempts of load connections in the order in which the server saw them. Of those of one
 /// moment the served ones come first: a server that turns some away served the others before.
 pub(super) fn attempts(rows: &[ConnectRow]) -> Vec<Attempt> {
-    let loads = rows.iter().filter(|row| row.kind == ConnectKind::Load);
-    let mut attempts: Vec<Attempt> = loads.filter_map(Attempt::of).collect();
+    let loads = || rows.iter().filter(|row| row.kind == ConnectKind::Load);
+    let leg_ns = loads().filter_map(ConnectRow::tcp_ns).min().unwrap_or(0) / 2;
+    let mut attempts: Vec<Attempt> = loads().filter_map(|row| Attempt::of(row, leg_ns)).collect();
     attempts.sort_by_key(|attempt| (attempt.at, !attempt.is_served()));
     attempts
 }

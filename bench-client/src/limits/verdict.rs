@@ -11,33 +11,14 @@
 //! above, and later attempts narrow r down. What comes out is tried on all attempts: a bucket like
 //! that has to decide as the server did.
 
-use super::round::roundest;
+use super::admission::{LEAST_BURST, Line, NOISE};
+use super::round::{roundest, roundest_count};
 use super::{Attempt, FoundBucket, LimitForm, Verdict};
 
 /// The bucket that explains who was turned away.
 pub(super) fn find(attempts: &[Attempt]) -> Option<FoundBucket> {
     let decided = Decided::of(attempts)?;
-    let (burst, low, high) = SLACKS_SECONDS
-        .into_iter()
-        .find_map(|slack| decided.candidates(slack))?;
-    if low <= 0.0 || high > low * MOST_SPREAD {
-        return None;
-    }
-    let per_second = roundest(low, high);
-    let agreeing = decided.agreeing(burst, per_second)?;
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "counts of a run are far below 2^53"
-    )]
-    let measured_burst = burst as f64;
-    Some(FoundBucket {
-        burst,
-        per_second,
-        measured_burst,
-        measured_per_second: f64::midpoint(low, high),
-        form: decided.form,
-        evidence: agreeing,
-    })
+    decided.by_bounds().or_else(|| decided.by_line())
 }
 
 /// Attempts with seconds since the first, and whether each was served.
@@ -46,9 +27,96 @@ struct Decided {
     form: LimitForm,
     /// Served before the first that was not.
     before: u64,
+    away: u64,
 }
 
 impl Decided {
+    /// By the bounds that each attempt gives, as above.
+    fn by_bounds(&self) -> Option<FoundBucket> {
+        let (burst, low, high) = SLACKS_SECONDS
+            .into_iter()
+            .find_map(|slack| self.candidates(slack))?;
+        if low <= 0.0 || high > low * MOST_SPREAD {
+            return None;
+        }
+        let per_second = roundest(low, high);
+        let agreeing = self.agreeing(burst, per_second)?;
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "counts of a run are far below 2^53"
+        )]
+        let measured_burst = burst as f64;
+        Some(FoundBucket {
+            burst,
+            per_second,
+            measured_burst,
+            measured_per_second: f64::midpoint(low, high),
+            form: self.form,
+            evidence: agreeing,
+        })
+    }
+
+    /// Where the moments are too noisy for bounds and so many come that each token is taken at once:
+    /// those served lie on a line, as with a server that delays.
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "counts of a run are far below 2^53"
+    )]
+    fn by_line(&self) -> Option<FoundBucket> {
+        let served: Vec<(f64, f64)> = self
+            .attempts
+            .iter()
+            .filter(|(_, served)| *served)
+            .zip(1_u64..)
+            .map(|((seconds, _), number)| (*seconds, number as f64))
+            .collect();
+        // Not the burst itself, nor the end, where hardly anybody is left to take a token.
+        let burst = usize::try_from(self.before).ok()?;
+        let rest = served.len().checked_sub(burst)?;
+        let points = served.get(burst + rest / 5..burst + rest * 7 / 10)?;
+        if points.len() < LEAST_ON_LINE {
+            return None;
+        }
+        let line = Line::through(points)?;
+        if line.height < LEAST_BURST || line.slope <= 0.0 {
+            return None;
+        }
+        let around = |value: f64| (value * (1.0 - NOISE), value * (1.0 + NOISE));
+        let (low, high) = around(line.height);
+        let burst = roundest_count(low, high, line.height);
+        let (low, high) = around(line.slope);
+        let per_second = roundest(low, high);
+        self.is_followed(burst, per_second).then_some(FoundBucket {
+            burst,
+            per_second,
+            measured_burst: line.height,
+            measured_per_second: line.slope,
+            form: self.form,
+            evidence: self.away,
+        })
+    }
+
+    /// Whether a bucket like that would have served nearly as many at every moment.
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "counts of a run are far below 2^53"
+    )]
+    fn is_followed(&self, burst: u64, per_second: f64) -> bool {
+        let capacity = burst as f64;
+        let (mut tokens, mut last) = (capacity, 0.0);
+        let (mut served, mut would) = (0_u64, 0_u64);
+        self.attempts.iter().all(|(seconds, is_served)| {
+            tokens = (tokens + (seconds - last) * per_second).min(capacity);
+            last = *seconds;
+            if tokens >= 1.0 {
+                tokens -= 1.0;
+                would += 1;
+            }
+            served += u64::from(*is_served);
+            served.abs_diff(would) as f64 <= (served as f64 * MOST_APART).max(3.0)
+        })
+    }
+
     #[expect(
         clippy::cast_precision_loss,
         reason = "times of a run are far below 2^53 ns"
@@ -75,6 +143,7 @@ impl Decided {
             attempts: decided,
             form,
             before: before as u64,
+            away: away as u64,
         })
     }
 
@@ -159,6 +228,10 @@ const MOST_CANDIDATES: u64 = 200;
 const MOST_SPREAD: f64 = 1.1;
 /// Share of attempts about which the bucket and the server may differ.
 const MOST_WRONG: f64 = 0.02;
+/// Connections served after the burst that a line takes.
+const LEAST_ON_LINE: usize = 20;
+/// Share by which the numbers served may differ from those that a bucket would have served.
+const MOST_APART: f64 = 0.05;
 /// How far the client's moments may be from the server's, tried in turn: not at all as in virtual
 /// time, then more and more.
 const SLACKS_SECONDS: [f64; 4] = [0.0, 0.001, 0.005, 0.020];

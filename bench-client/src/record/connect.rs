@@ -39,7 +39,7 @@ pub struct ConnectRow {
     pub attempt: u32,
     /// When the plan (ramp-up, back-off) wanted it begun.
     pub wanted: Stamp,
-    /// When the shell was asked to connect.
+    /// Just before the connect call.
     pub begun: Stamp,
     /// When the socket was connected.
     pub connected: Option<Stamp>,

@@ -322,6 +322,8 @@ impl<D: Driver + 'static> Shell<D> {
 
     /// Connects, and serves the connection until it ends.
     async fn serve(self: &Rc<Self>, conn: ConnId, address: SocketAddr) -> io::Result<()> {
+        let now = self.clock.now();
+        self.worker.borrow_mut().handle_connecting(now, conn);
         let (mut reader, mut writer, local) = self.connector.connect(address).await?;
         let ordinal = self.control.next_ordinal(local);
         let secured = self.connector.is_securing();

@@ -26,6 +26,16 @@ impl<D: Driver> Worker<D> {
         self.connected(now, conn, local, ordinal);
     }
 
+    /// The connect call of an attempt is about to be made, which may be later than it was asked for:
+    /// a shell with many of them makes one after the other.
+    pub fn handle_connecting(&mut self, now: Stamp, conn: ConnId) {
+        if let Some(place) = self.place(conn)
+            && let Some(log) = &mut self.conns[place].log
+        {
+            log.begun = now;
+        }
+    }
+
     /// The TLS handshake of a connection that [`Self::handle_reached`] told of is over.
     pub fn handle_secured(&mut self, now: Stamp, conn: ConnId) {
         let Some(place) = self.place(conn) else {
