@@ -61,7 +61,7 @@ fn a_thousand_connections_open_as_the_bucket_says() {
 #[test]
 fn connections_beyond_the_rate_are_reset_in_exact_numbers() {
     let evidence = run_with(
-        "accept-rate = '200/1h'\ncores = 2\naccept-limit = 'reset'",
+        "accept-rate = '200/100h'\ncores = 2\naccept-limit = 'reset'",
         "connections = 1000\nrequests = 1000\nduration = '200ms'",
         "connections.accepted = 400",
     );
@@ -89,7 +89,7 @@ fn a_server_that_keeps_another_rule_is_found_out() {
                 limits.rate = Some("3/8ms".parse().unwrap());
             },
         ),
-        ("max-age = '40ms'", |limits| {
+        ("latency = 'constant(1ms)'\nmax-age = '40ms'", |limits| {
             limits.max_age = Some(std::time::Duration::from_millis(41));
         }),
     ] {
