@@ -1,5 +1,6 @@
 //! Workspace-level tests.
 
+mod accounts;
 mod aerospike_vectors;
 mod redis_cases;
 mod redis_documents;
