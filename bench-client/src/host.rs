@@ -2,7 +2,7 @@
 //! machine says little, and warned about where the machine is known to spoil numbers.
 
 use std::fs;
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::thread::available_parallelism;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -84,6 +84,15 @@ impl Host {
     }
 }
 
+/// Open files that a run needs: its connections, what each thread opens beside them, and what the
+/// process has open.
+#[must_use]
+pub fn files_of(threads: NonZeroU32, connections: NonZeroU32) -> u64 {
+    u64::from(connections.get())
+        .saturating_add(u64::from(threads.get()) * FILES_PER_THREAD)
+        .saturating_add(FILES_OF_PROCESS)
+}
+
 /// Makes room for this many open files, within the hard limit.
 ///
 /// # Errors
@@ -115,6 +124,11 @@ fn processor() -> Option<String> {
     let line = text.lines().find(|line| line.starts_with("model name"))?;
     line.split_once(':').map(|(_, name)| name.trim().to_owned())
 }
+
+/// Open files of a thread beside its connections: runtime, timer, wake-up.
+const FILES_PER_THREAD: u64 = 8;
+/// Open files of the process: the standard streams, the outputs, the signals.
+const FILES_OF_PROCESS: u64 = 32;
 
 #[cfg(test)]
 mod tests {

@@ -11,7 +11,7 @@ use rand_xoshiro::rand_core::Rng;
 
 use crate::driver::Plan;
 use crate::random::{self, Use};
-use crate::settings::{Content, SizeDistribution, ValueSettings};
+use crate::settings::{Content, KeySettings, SizeDistribution, ValueSettings};
 
 /// The bytes that values are cut from.
 #[derive(Clone, Debug)]
@@ -32,9 +32,29 @@ pub struct ValueStream {
 #[derive(Clone, Debug)]
 enum Sizes {
     Fixed(u32),
-    Uniform { least: u32, sizes: u64 },
-    Weighted { list: Vec<(u32, u64)>, total: u64 },
-    Lognormal { law: LogNormal<f64>, most: u32 },
+    Uniform {
+        least: u32,
+        sizes: u64,
+    },
+    Weighted {
+        list: Vec<(u32, u64)>,
+        total: u64,
+    },
+    Rotation {
+        list: Vec<(u32, u32)>,
+        place: usize,
+        left: u32,
+    },
+    ByKey {
+        least: u32,
+        more: u32,
+        first: u64,
+        last: u64,
+    },
+    Lognormal {
+        law: LogNormal<f64>,
+        most: u32,
+    },
 }
 
 impl ValueBlock {
@@ -73,9 +93,14 @@ impl ValueBlock {
             .unwrap_or_default()
     }
 
-    /// A stream of sizes and places in this block.
+    /// A stream of sizes and places in this block, for values of these keys.
     #[must_use]
-    pub fn stream(&self, settings: &ValueSettings, rng: Xoshiro256PlusPlus) -> ValueStream {
+    pub fn stream(
+        &self,
+        settings: &ValueSettings,
+        keys: &KeySettings,
+        rng: Xoshiro256PlusPlus,
+    ) -> ValueStream {
         let sizes = match &settings.size {
             SizeDistribution::Fixed(size) => Sizes::Fixed(*size),
             SizeDistribution::Uniform { least, most } => Sizes::Uniform {
@@ -90,6 +115,17 @@ impl ValueBlock {
                 let total = list.iter().map(|(_, weight)| weight).sum();
                 Sizes::Weighted { list, total }
             }
+            SizeDistribution::Rotation(list) => Sizes::Rotation {
+                list: list.clone(),
+                place: 0,
+                left: list.first().map_or(0, |(_, times)| *times),
+            },
+            SizeDistribution::ByKey { least, most } => Sizes::ByKey {
+                least: *least,
+                more: most - least,
+                first: keys.first,
+                last: keys.first + (keys.count.get() - 1),
+            },
             SizeDistribution::Lognormal {
                 median,
                 sigma,
@@ -114,16 +150,31 @@ impl ValueBlock {
 }
 
 impl ValueStream {
-    /// Place and length of the next value.
+    /// Place and length of the next value, which is that of this key.
     #[inline]
-    pub fn next_value(&mut self) -> (u32, u32) {
-        let len = match &self.sizes {
+    pub fn next_value(&mut self, key: u64) -> (u32, u32) {
+        let len = match &mut self.sizes {
             Sizes::Fixed(size) => *size,
             Sizes::Uniform { least, sizes } => {
                 let above = random::below(&mut self.rng, *sizes);
                 // `above` is at most `most - least`.
-                least + u32::try_from(above).unwrap_or(0)
+                *least + u32::try_from(above).unwrap_or(0)
             }
+            Sizes::Rotation { list, place, left } => {
+                // Ends, because at least one size is to be taken more than 0 times.
+                while *left == 0 {
+                    *place = (*place + 1) % list.len();
+                    *left = list[*place].1;
+                }
+                *left -= 1;
+                list[*place].0
+            }
+            Sizes::ByKey {
+                least,
+                more,
+                first,
+                last,
+            } => *least + portion(*more, key.saturating_sub(*first), *last - *first),
             Sizes::Weighted { list, total } => weighted(list, random::below(&mut self.rng, *total)),
             Sizes::Lognormal { law, most } => saturating(law.sample(&mut self.rng)).min(*most),
         };
@@ -134,6 +185,15 @@ impl ValueStream {
         let start = random::below(&mut self.rng, places);
         (u32::try_from(start).unwrap_or(0), len)
     }
+}
+
+/// `more * place / of`, rounded down; at most `more`.
+fn portion(more: u32, place: u64, of: u64) -> u32 {
+    if of == 0 {
+        return 0;
+    }
+    let part = u128::from(more) * u128::from(place.min(of)) / u128::from(of);
+    u32::try_from(part).unwrap_or(more)
 }
 
 fn weighted(list: &[(u32, u64)], mut place: u64) -> u32 {
@@ -161,6 +221,8 @@ const LETTERS: &[u8; 36] = b"abcdefghijklmnopqrstuvwxyz0123456789";
 
 #[cfg(test)]
 mod tests {
+    use std::num::NonZeroU64;
+
     use super::*;
     use crate::record::OpClass;
 
@@ -170,10 +232,16 @@ mod tests {
             content: Content::Random,
         };
         let block = ValueBlock::new(&settings, 1);
-        let mut stream = block.stream(&settings, random::stream(1, 0, 0, Use::Values));
+        let keys = KeySettings {
+            first: 100,
+            count: NonZeroU64::new(4).unwrap(),
+            ..KeySettings::default()
+        };
+        let rng = random::stream(1, 0, 0, Use::Values);
+        let mut stream = block.stream(&settings, &keys, rng);
         (0..draws)
-            .map(|_| {
-                let (value_start, value_len) = stream.next_value();
+            .map(|draw| {
+                let (value_start, value_len) = stream.next_value(100 + draw as u64 % 4);
                 let plan = Plan {
                     class: OpClass(0),
                     key: 0,
@@ -204,6 +272,25 @@ mod tests {
         let large = sizes.iter().filter(|size| **size == 70_000).count();
         assert!(large.abs_diff(1000) < 137, "{large}");
         assert!(!sizes.contains(&20));
+    }
+
+    #[test]
+    fn rotating_sizes_follow_each_other_as_often_as_they_say() {
+        let list = vec![(10, 2), (20, 0), (30, 1)];
+        let sizes = sizes(SizeDistribution::Rotation(list), 7);
+        assert_eq!(sizes, [10, 10, 30, 10, 10, 30, 10]);
+    }
+
+    #[test]
+    fn sizes_grow_evenly_from_the_first_to_the_last_key() {
+        let law = SizeDistribution::ByKey {
+            least: 10,
+            most: 20,
+        };
+        // Keys 100 to 103: thirds of 10, rounded down.
+        assert_eq!(sizes(law, 5), [10, 13, 16, 20, 10]);
+        assert_eq!(portion(u32::MAX, u64::MAX, u64::MAX), u32::MAX);
+        assert_eq!(portion(7, 0, 0), 0);
     }
 
     #[test]

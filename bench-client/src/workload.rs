@@ -1,8 +1,9 @@
 //! The workload: which operation comes next.
 //!
 //! Operation, key and value are drawn from independent seeded streams, so the sequence of a thread
-//! depends on the seed alone and not on the timing of replies. A running hash over the sequence
-//! lets two runs be compared.
+//! depends on the seed alone and not on the timing of replies. Where each connection is a client of
+//! its own ([`Clients::Separate`]) that holds for each connection, and not for the order in which
+//! they take turns. A running hash over the sequence lets two runs be compared.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -10,19 +11,26 @@ use crate::driver::Plan;
 use crate::keyspace::{KeyStream, Share};
 use crate::random::{self, Use};
 use crate::record::OpClass;
-use crate::settings::{ClassSpec, MixOrder, Settings};
+use crate::settings::{ClassSpec, Clients, MixOrder, Settings};
 use crate::values::{ValueBlock, ValueStream};
 
 /// The operations of one thread, without end.
 #[derive(Clone, Debug)]
 pub struct Workload {
-    mix: Mix,
     classes: Vec<Class>,
+    /// One for all connections of the thread, or one for each.
+    clients: Vec<Client>,
+    serial: u64,
+    hash: u64,
+}
+
+/// A sequence of operations.
+#[derive(Clone, Debug)]
+struct Client {
+    mix: Mix,
     /// Key streams; classes without a pattern of their own share the first.
     keys: Vec<KeyStream>,
     values: ValueStream,
-    serial: u64,
-    hash: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -51,39 +59,48 @@ impl Workload {
     #[must_use]
     pub fn new(settings: &Settings, share: Share, part: u64, block: &ValueBlock) -> Self {
         let specs = settings.target.classes();
-        let rng = |usage| random::stream(settings.seed, part, share.thread, usage);
-        let mut keys = vec![KeyStream::new(
-            &settings.keys,
-            settings.keys.pattern,
-            share,
-            rng(Use::Keys(0)),
-        )];
-        let mut classes = Vec::with_capacity(specs.len());
-        for spec in &specs {
-            let place = match spec.pattern {
-                None => 0,
-                Some(pattern) => {
-                    // At most 64 classes, see `Settings::check`.
-                    let number = u8::try_from(keys.len()).unwrap_or(u8::MAX);
-                    keys.push(KeyStream::new(
-                        &settings.keys,
-                        pattern,
-                        share,
-                        rng(Use::Keys(number)),
-                    ));
-                    keys.len() - 1
-                }
-            };
-            classes.push(Class {
-                keys: place,
+        let mut streams = 1;
+        let classes = specs
+            .iter()
+            .map(|spec| Class {
+                keys: match spec.pattern {
+                    None => 0,
+                    Some(_) => {
+                        streams += 1;
+                        streams - 1
+                    }
+                },
                 writes: spec.writes,
-            });
-        }
+            })
+            .collect();
+        let client = |share: Share, stream: u32| {
+            let rng = |usage| random::stream(settings.seed, part, stream, usage);
+            let own = specs.iter().filter_map(|spec| spec.pattern);
+            let keys = std::iter::once(settings.keys.pattern)
+                .chain(own)
+                .zip(0_u8..)
+                .map(|(pattern, number)| {
+                    KeyStream::new(&settings.keys, pattern, share, rng(Use::Keys(number)))
+                })
+                .collect();
+            Client {
+                mix: Mix::new(&specs, settings.mix, rng(Use::Mix)),
+                keys,
+                values: block.stream(&settings.values, &settings.keys, rng(Use::Values)),
+            }
+        };
+        let clients = match settings.clients {
+            Clients::Pooled => vec![client(share, share.thread)],
+            Clients::Separate => (0..share.connections)
+                .map(|lane| {
+                    let connection = share.first_connection + lane;
+                    client(share.alone(lane), connection)
+                })
+                .collect(),
+        };
         Self {
-            mix: Mix::new(&specs, settings.mix, rng(Use::Mix)),
             classes,
-            keys,
-            values: block.stream(&settings.values, rng(Use::Values)),
+            clients,
             serial: 0,
             hash: random::mix(u64::from(share.thread)),
         }
@@ -92,17 +109,24 @@ impl Workload {
     /// Draws the next operation, for a connection of this number on the thread.
     #[inline]
     pub fn next_plan(&mut self, lane: usize) -> Plan {
-        let class = self.mix.next_class();
+        // The stream of a client of its own knows one lane only.
+        let (client, lane) = if self.clients.len() == 1 {
+            (0, lane)
+        } else {
+            (lane % self.clients.len(), 0)
+        };
+        let client = &mut self.clients[client];
+        let class = client.mix.next_class();
         let (keys, writes) = self
             .classes
             .get(class.index())
             .map_or((0, false), |class| (class.keys, class.writes));
-        let key = self
+        let key = client
             .keys
             .get_mut(keys)
             .map_or(0, |keys| keys.next_key(lane));
         let (value_start, value_len) = if writes {
-            self.values.next_value()
+            client.values.next_value(key)
         } else {
             (0, 0)
         };
@@ -200,8 +224,10 @@ const HASH_FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
 
 #[cfg(test)]
 mod tests {
+    use std::num::NonZeroU64;
+
     use super::*;
-    use crate::settings::{RedisTarget, Target};
+    use crate::settings::{KeyPattern, KeySettings, RedisTarget, Target};
 
     const SHARE: Share = Share {
         thread: 0,
@@ -247,6 +273,77 @@ mod tests {
         one.next_plan(0);
         assert_ne!(before, after);
         assert_ne!(after, one.hash());
+    }
+
+    #[test]
+    fn separate_clients_each_have_their_own_place_in_mix_and_keys() {
+        let address = "127.0.0.1:1".parse().unwrap();
+        let mut target = RedisTarget::new(address, 1, 2);
+        for operation in &mut target.operations {
+            operation.pattern = Some(KeyPattern::Sequential);
+        }
+        let settings = Settings {
+            mix: MixOrder::Cycle,
+            clients: Clients::Separate,
+            ..Settings::new(Target::Redis(target))
+        };
+        let share = Share {
+            connections: 2,
+            all_connections: 2,
+            ..SHARE
+        };
+        let block = ValueBlock::new(&settings.values, 1);
+        let mut workload = Workload::new(&settings, share, 0, &block);
+        // Connection 1 is three times as fast as connection 0.
+        let mut seen = [Vec::new(), Vec::new()];
+        for lane in [0, 1, 1, 1, 0, 1, 1, 1, 0, 1] {
+            let plan = workload.next_plan(lane);
+            seen[lane].push((plan.class.0, plan.key));
+        }
+        // SET and GET count their keys apart, both from the first key on.
+        let sequence = [(0, 0), (1, 0), (1, 1), (0, 1), (1, 2), (1, 3), (0, 2)];
+        assert_eq!(seen[0], sequence[..3]);
+        assert_eq!(seen[1], sequence);
+    }
+
+    #[test]
+    fn separate_clients_have_parts_of_the_keys_and_chances_of_their_own() {
+        let settings = |pattern| Settings {
+            clients: Clients::Separate,
+            keys: KeySettings {
+                count: NonZeroU64::new(10).unwrap(),
+                pattern,
+                ..KeySettings::default()
+            },
+            ..Settings::new(Target::Redis(RedisTarget::new(
+                "127.0.0.1:1".parse().unwrap(),
+                0,
+                1,
+            )))
+        };
+        let share = |thread: u32| Share {
+            thread,
+            threads: 2,
+            first_connection: 2 * thread,
+            connections: 2,
+            all_connections: 4,
+        };
+        let keys = |settings: &Settings, thread, lane, draws: usize| -> Vec<u64> {
+            let block = ValueBlock::new(&settings.values, 1);
+            let mut workload = Workload::new(settings, share(thread), 0, &block);
+            (0..draws).map(|_| workload.next_plan(lane).key).collect()
+        };
+        let parallel = settings(KeyPattern::Parallel);
+        // Ten keys over four connections: 3, 3, 2, 2.
+        assert_eq!(keys(&parallel, 0, 1, 4), [3, 4, 5, 3]);
+        assert_eq!(keys(&parallel, 1, 0, 3), [6, 7, 6]);
+        let uniform = settings(KeyPattern::Uniform);
+        let mut drawn: Vec<_> = [(0, 0), (0, 1), (1, 0), (1, 1)]
+            .map(|(thread, lane)| keys(&uniform, thread, lane, 50))
+            .into();
+        drawn.sort();
+        drawn.dedup();
+        assert_eq!(drawn.len(), 4);
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use std::process::ExitCode;
 
+use crate::engine::RunError;
+
 /// The exit status of a run. The numbers are the same for all programs of kvlab.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ExitStatus {
@@ -39,6 +41,22 @@ impl ExitStatus {
             Self::TooManyErrors => 6,
             Self::TooFewConnections => 7,
             Self::Interrupted => 130,
+        }
+    }
+}
+
+impl ExitStatus {
+    /// What an engine without a result means for the shell.
+    #[must_use]
+    pub fn of_run(error: &RunError) -> Self {
+        match error {
+            RunError::Settings(_) | RunError::NoTls(_) => Self::Usage,
+            RunError::NoConnection { .. }
+            | RunError::HandshakeRefused { .. }
+            | RunError::Tls { .. } => Self::NoConnection,
+            RunError::LoginRefused { .. } => Self::LoginRefused,
+            RunError::Stopped => Self::Interrupted,
+            RunError::NoKernelStamps(_) | RunError::Worker(_) => Self::Failed,
         }
     }
 }

@@ -33,6 +33,20 @@ pub struct Share {
     pub all_connections: u32,
 }
 
+impl Share {
+    /// The share of one of the connections as if it was a thread of its own.
+    #[must_use]
+    pub fn alone(self, lane: u32) -> Self {
+        Self {
+            thread: 0,
+            threads: 1,
+            first_connection: self.first_connection + lane,
+            connections: 1,
+            all_connections: self.all_connections,
+        }
+    }
+}
+
 #[derive(Clone, Debug)]
 enum Draw {
     Sequential { next: u64, stride: u64 },

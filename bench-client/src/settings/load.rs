@@ -83,3 +83,15 @@ pub enum MixOrder {
     /// In a fixed cycle: each operation as often in a row as its weight says.
     Cycle,
 }
+
+/// Whose the mix and the keys of the connections are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Clients {
+    /// The connections of a thread share one sequence of operations: each takes the next one when
+    /// it has a free slot.
+    #[default]
+    Pooled,
+    /// Each connection is a client of its own, with its own place in the mix and in its keys.
+    /// Sequential keys then begin at the first key on each of them.
+    Separate,
+}

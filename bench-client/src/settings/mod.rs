@@ -21,7 +21,7 @@ use crate::random;
 pub use aerospike::{AerospikeOperation, AerospikeTarget, AerospikeVerb, Retries};
 pub use connect::{ConnectSettings, Renew, WhenDown};
 pub use keys::{KeyPattern, KeySettings};
-pub use load::{Arrivals, Load, MixOrder, Pipeline, PipelineMode, Stop};
+pub use load::{Arrivals, Clients, Load, MixOrder, Pipeline, PipelineMode, Stop};
 pub use measure::{KernelStamps, Polling};
 pub use redis::{RedisOperation, RedisTarget, RespVersion};
 pub use tls::{Identity, TlsSettings, TlsTextError, Trust, server_name};
@@ -39,6 +39,8 @@ pub struct Settings {
     /// Load connections in all, spread over the threads. With several nodes this is the number
     /// of operations in flight at once and the upper bound of connections to each node.
     pub connections: NonZeroU32,
+    /// Whether the connections of a thread share one sequence of operations.
+    pub clients: Clients,
     /// Requests in flight on one connection, and how the slots are refilled.
     pub pipeline: Pipeline,
     /// Closed loop, or open loop with a rate and an arrival law.
@@ -164,6 +166,7 @@ impl Settings {
             tls: None,
             threads: NonZeroU32::MIN,
             connections: NonZeroU32::MIN,
+            clients: Clients::Pooled,
             pipeline: Pipeline::default(),
             load: Load::Closed,
             stop: Stop {

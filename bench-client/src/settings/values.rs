@@ -37,6 +37,15 @@ pub enum SizeDistribution {
     },
     /// One of a list of (size, weight).
     Weighted(Vec<(u32, u32)>),
+    /// The sizes of a list of (size, times), each as often in a row as it says, and so on.
+    Rotation(Vec<(u32, u32)>),
+    /// Growing evenly with the key, from the first to the last key of the key space.
+    ByKey {
+        /// Of the first key.
+        least: u32,
+        /// Of the last key.
+        most: u32,
+    },
     /// Lognormal by its median and the sigma of the logarithm, cut off at `most`.
     Lognormal {
         /// Median size.
@@ -66,8 +75,12 @@ impl SizeDistribution {
     pub fn most(&self) -> u32 {
         match self {
             Self::Fixed(size) => *size,
-            Self::Uniform { most, .. } | Self::Lognormal { most, .. } => *most,
-            Self::Weighted(list) => list.iter().map(|(size, _)| *size).max().unwrap_or(0),
+            Self::Uniform { most, .. }
+            | Self::ByKey { most, .. }
+            | Self::Lognormal { most, .. } => *most,
+            Self::Weighted(list) | Self::Rotation(list) => {
+                list.iter().map(|(size, _)| *size).max().unwrap_or(0)
+            }
         }
     }
 }
@@ -78,10 +91,16 @@ impl ValueSettings {
             return Err(SettingsError::Values("larger than 512 MiB"));
         }
         match &self.size {
-            SizeDistribution::Uniform { least, most } if least > most => Err(
-                SettingsError::Values("the smallest size is above the largest"),
-            ),
-            SizeDistribution::Weighted(list) if list.iter().all(|(_, weight)| *weight == 0) => {
+            SizeDistribution::Uniform { least, most } | SizeDistribution::ByKey { least, most }
+                if least > most =>
+            {
+                Err(SettingsError::Values(
+                    "the smallest size is above the largest",
+                ))
+            }
+            SizeDistribution::Weighted(list) | SizeDistribution::Rotation(list)
+                if list.iter().all(|(_, weight)| *weight == 0) =>
+            {
                 Err(SettingsError::Values("no size with a weight above 0"))
             }
             SizeDistribution::Lognormal { median, sigma, .. }

@@ -6,6 +6,7 @@ pub mod bench;
 pub mod compare;
 pub mod explore;
 pub mod grade;
+pub mod memtier;
 pub mod merge;
 mod output;
 pub mod run;
@@ -34,6 +35,8 @@ enum Command {
     Serve(Box<kvlab_mock_server::cli::ServeArgs>),
     /// Load a Redis or Aerospike server and report how long its answers took
     Bench(Box<bench::BenchCommand>),
+    /// Load a Redis server with the command lines of memtier_benchmark
+    Memtier(memtier::MemtierArgs),
     /// Run server and load together and judge whether the numbers are true
     Run(run::RunArgs),
     /// Judge any load generator, ours or another, by what it reports
@@ -51,6 +54,13 @@ pub fn run<A>(args: A, stdout: &mut dyn Write, stderr: &mut dyn Write) -> ExitSt
 where
     A: IntoIterator<Item: Into<OsString> + Clone>,
 {
+    let args: Vec<OsString> = args.into_iter().map(Into::into).collect();
+    if let Some((program, options)) = args.split_first()
+        && memtier::is_called_so(program)
+    {
+        start_log();
+        return memtier::run_options(options, stdout, stderr);
+    }
     let program = match Program::try_parse_from(args) {
         Ok(program) => program,
         Err(message) => return print_usage(&message, stdout, stderr),
@@ -59,6 +69,7 @@ where
     match program.command {
         Command::Serve(args) => serve::run(*args, stdout, stderr),
         Command::Bench(args) => bench::run(&args, stdout, stderr),
+        Command::Memtier(args) => memtier::run(&args, stdout, stderr),
         Command::Run(args) => run::run(&args, stdout, stderr),
         Command::Grade(args) => grade::run(&args, stdout, stderr),
         Command::Explore(args) => explore::run(&args, stdout, stderr),
@@ -140,6 +151,39 @@ mod tests {
         assert!(stderr.contains("unknown law 'konstant'"), "{stderr}");
         let (status, stdout, _) = kvlab(&[]);
         assert_eq!((status, stdout.as_str()), (ExitStatus::Usage, ""));
+    }
+
+    #[test]
+    fn memtier_reads_its_options_itself_under_both_names() {
+        let called = |args: &[&str]| {
+            let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
+            let status = run(args, &mut stdout, &mut stderr);
+            let text = |bytes| String::from_utf8(bytes).unwrap();
+            (status, text(stdout), text(stderr))
+        };
+        for program in [
+            &["kvlab", "memtier"][..],
+            &["memtier_benchmark"],
+            &["/usr/bin/memtier_benchmark"],
+        ] {
+            let with = |option: &[&str]| called(&[program, option].concat());
+            let (status, stdout, _) = with(&["--help"]);
+            assert_eq!(status, ExitStatus::Done);
+            assert!(stdout.contains("--command-key-pattern"), "{stdout}");
+            let (status, stdout, _) = with(&["-v"]);
+            assert_eq!(status, ExitStatus::Done);
+            assert!(stdout.starts_with("kvlab "), "{stdout}");
+            // -h is the host: without one its argument is missing.
+            let (status, stdout, stderr) = with(&["-h"]);
+            assert_eq!((status, stdout.as_str()), (ExitStatus::Usage, ""));
+            assert_eq!(stderr, "error: --host: expected HOST, found nothing\n");
+            let (status, _, stderr) = with(&["-t", "0"]);
+            assert_eq!(status, ExitStatus::Usage);
+            assert!(
+                stderr.starts_with("error: --threads: expected "),
+                "{stderr}"
+            );
+        }
     }
 
     #[test]

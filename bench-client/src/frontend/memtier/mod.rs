@@ -8,6 +8,7 @@
 //!
 //! | File | What it holds |
 //! |---|---|
+//! | `run`, `watch` | one call from its arguments to its exit status |
 //! | [`table`] | every option: spelling, argument, help |
 //! | [`getopt`] | from arguments to options |
 //! | [`options`] | the options as typed; `read` checks each on its own |
@@ -15,7 +16,7 @@
 //! | [`monitor`], [`import`] | the files they name |
 //! | [`check`] | rules that concern several options |
 //! | [`plan`] | the resolved run; `resolve` makes it from the options |
-//! | [`translate`] | from the plan to the settings of the engine; `traffic` what is sent |
+//! | [`translate`] | from the plan to the settings of the engine; `traffic` what is sent, `secure` TLS |
 //! | [`describe`] | from the plan to what is printed of it |
 //! | [`help`] | `--help` and `--version` |
 //! | [`model`] | the results of the runs, in memtier's terms |
@@ -59,6 +60,8 @@ pub mod recorder;
 mod refusal;
 pub mod remarks;
 mod resolve;
+mod run;
+mod secure;
 pub mod sheet;
 pub mod show_config;
 pub mod staircase;
@@ -68,10 +71,12 @@ pub mod text;
 mod traffic;
 pub mod translate;
 pub mod uri;
+mod watch;
 
 pub use options::Options;
 pub use plan::Plan;
 pub use refusal::Refusal;
+pub use run::run;
 pub use table::Name;
 
 use super::native::UsageError;

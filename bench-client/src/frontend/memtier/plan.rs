@@ -46,6 +46,8 @@ pub struct Plan {
     pub clients: u32,
     /// What ends a run.
     pub length: Length,
+    /// The requests of a client were asked for as `allkeys`.
+    pub all_keys: bool,
     /// How many times the whole test is run.
     pub runs: u32,
     /// Load before the measured part.

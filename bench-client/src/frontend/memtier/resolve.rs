@@ -62,6 +62,7 @@ impl Plan {
             threads,
             clients,
             length,
+            all_keys: test.requests == Some(Requests::AllKeys),
             runs: options.connection.run_count.unwrap_or(1),
             warmup: options.own.warmup,
             rate: test.rate_limiting,

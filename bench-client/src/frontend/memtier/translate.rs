@@ -10,14 +10,15 @@ use std::time::Duration;
 use kvlab_timing::Rate;
 
 use super::Name;
-use super::options::Protocol;
+use super::options::{Protocol, TlsVersion};
 use super::pattern::Pattern;
 use super::plan::{Endpoint, Keys, Length, Plan, Size, Traffic, Values};
 use super::recorder::RowPlan;
 use super::resolve::float;
 use crate::settings::{
-    Arrivals, Backoff, Content, KeyPattern, KeySettings, Load, Pipeline, PipelineMode, RedisTarget,
-    RespVersion, Settings, SizeDistribution, Stop, Target, ValueSettings,
+    Arrivals, Backoff, Clients, ConnectSettings, Content, KeyPattern, KeySettings, Load, Pipeline,
+    PipelineMode, RedisTarget, Renew, RespVersion, Settings, SizeDistribution, Stop, Target,
+    ValueSettings,
 };
 
 /// The settings of a run, and what its classes are.
@@ -74,6 +75,7 @@ impl Plan {
             .ok()
             .and_then(NonZeroU32::new)
             .ok_or_else(|| Lack::new(Name::Clients, "more than 4294967295 connections"))?;
+        settings.clients = Clients::Separate;
         settings.pipeline = Pipeline {
             depth: NonZeroU32::new(self.pipeline).unwrap_or(NonZeroU32::MIN),
             mode: PipelineMode::Window,
@@ -88,25 +90,32 @@ impl Plan {
         };
         settings.warmup = self.warmup;
         settings.keys = self.key_settings();
-        settings.values = value_settings(&self.values)?;
+        settings.values = value_settings(&self.values);
         settings.mix = classes.order;
         settings.seed = self.seed;
         settings.timeout = self.request_timeout();
         settings.connect_timeout = self.reconnect.timeout;
+        settings.connects = self.connects();
         settings.backoff = self.backoff();
         Ok(Translation { settings, rows })
     }
 
     /// What is asked for beside the load itself and is not there.
     fn lacks(&self) -> Result<(), Lack> {
-        let reconnect = &self.reconnect;
         for (name, missing, what) in [
             (
                 Name::UnixSocket,
                 matches!(self.endpoint, Endpoint::Unix(_)),
                 "a socket file",
             ),
-            (Name::Tls, self.tls.is_some(), "TLS"),
+            (
+                Name::TlsProtocols,
+                self.tls.as_ref().is_some_and(|tls| {
+                    let has = |version| tls.versions.contains(&version);
+                    !(has(TlsVersion::V1_2) && has(TlsVersion::V1_3))
+                }),
+                "one version of TLS alone",
+            ),
             (Name::ClusterMode, self.cluster.is_some(), "a cluster"),
             (
                 Name::ReadServer,
@@ -127,21 +136,6 @@ impl Plan {
                 Name::RetryOnError,
                 self.retry.is_some(),
                 "sending a request again",
-            ),
-            (
-                Name::ReconnectInterval,
-                reconnect.interval.is_some(),
-                "a new connection after some requests",
-            ),
-            (
-                Name::ThreadConnStartMaxJitterMicros,
-                reconnect.jitter_us.1 > 0,
-                "a random wait between new connections",
-            ),
-            (
-                Name::ConnectRate,
-                reconnect.rate.is_some(),
-                "a rate of new connections",
             ),
             (
                 Name::Certify,
@@ -226,6 +220,31 @@ impl Plan {
         }
     }
 
+    /// How connections are made and renewed. A random wait between `least` and `most` before each
+    /// new connection of a thread, as the original has it, is here an even pace of the same mean
+    /// for all threads together, from which each connection departs by as much as the waits differ.
+    fn connects(&self) -> ConnectSettings {
+        let (least, most) = self.reconnect.jitter_us;
+        let waits = u64::from(least) + u64::from(most);
+        let paced = (waits > 0)
+            .then(|| Rate::new(2_000_000 * u64::from(self.threads), waits).ok())
+            .flatten();
+        let mut connects = ConnectSettings {
+            rate: self.reconnect.rate.or(paced),
+            jitter: Duration::from_micros(u64::from(most - least)),
+            renew: self
+                .reconnect
+                .interval
+                .and_then(|requests| NonZeroU64::new(u64::from(requests)))
+                .map_or(Renew::Never, Renew::Requests),
+            ..ConnectSettings::default()
+        };
+        let connections = u32::try_from(self.connections()).unwrap_or(u32::MAX);
+        let ramp = connects.ramp(connections);
+        connects.setup_timeout = Some(ramp.saturating_add(self.reconnect.timeout));
+        connects
+    }
+
     /// Waits between attempts to reconnect. With `--reconnect-on-error` they are those of the
     /// original; without, the engine's own: a short outage costs requests, not the run.
     fn backoff(&self) -> Backoff {
@@ -269,30 +288,27 @@ fn gaussian(keys: &Keys) -> KeyPattern {
     }
 }
 
-fn value_settings(values: &Values) -> Result<ValueSettings, Lack> {
+fn value_settings(values: &Values) -> ValueSettings {
     let size = match &values.size {
         Size::Fixed(size) => SizeDistribution::Fixed(*size),
         Size::Random(range) => SizeDistribution::Uniform {
             least: range.least,
             most: range.most,
         },
-        Size::List(list) => SizeDistribution::Weighted(list.clone()),
-        Size::ByKey(range) if range.least == range.most => SizeDistribution::Fixed(range.most),
-        Size::ByKey(_) => {
-            return Err(Lack::new(
-                Name::DataSizePattern,
-                "a size that grows with the key",
-            ));
-        }
+        Size::List(list) => SizeDistribution::Rotation(list.clone()),
+        Size::ByKey(range) => SizeDistribution::ByKey {
+            least: range.least,
+            most: range.most,
+        },
     };
-    Ok(ValueSettings {
+    ValueSettings {
         size,
         content: if values.random {
             Content::Random
         } else {
             Content::Fill(b'x')
         },
-    })
+    }
 }
 
 const SHORTEST_TIMEOUT: Duration = Duration::from_secs(5);

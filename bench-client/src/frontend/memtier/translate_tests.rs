@@ -45,6 +45,7 @@ fn counts_are_per_client() {
     assert_eq!(settings.stop.requests, Some(3 * 5 * 70));
     assert_eq!(settings.stop.duration, None);
     assert_eq!(settings.pipeline.depth.get(), 4);
+    assert_eq!(settings.clients, Clients::Separate);
     assert_eq!(settings.load, Load::Closed);
     let timed = translated(&["--test-time", "3"]);
     assert_eq!(timed.stop.duration, Some(Duration::from_secs(3)));
@@ -244,7 +245,11 @@ fn values_are_x_or_random_and_as_long_as_asked_for() {
     );
     assert_eq!(
         values(&["--data-size-list", "32:9,1000:1"]).size,
-        SizeDistribution::Weighted(vec![(32, 9), (1000, 1)])
+        SizeDistribution::Rotation(vec![(32, 9), (1000, 1)])
+    );
+    assert_eq!(
+        values(&["--data-size-range", "1-9", "--data-size-pattern", "S"]).size,
+        SizeDistribution::ByKey { least: 1, most: 9 }
     );
 }
 
@@ -268,6 +273,34 @@ fn nothing_waits_without_end() {
     assert_eq!(timeout(&["--test-time", "12"]), 12);
     assert_eq!(timeout(&["--test-time", "600"]), 30);
     assert_eq!(translated(&[]).connect_timeout.as_secs(), 30);
+}
+
+#[test]
+fn connections_are_paced_and_renewed() {
+    let connects = |words: &[&str]| translated(words).connects;
+    assert_eq!(connects(&[]).rate, None);
+    assert_eq!(connects(&[]).renew, Renew::Never);
+    assert_eq!(connects(&[]).setup_timeout, Some(Duration::from_secs(30)));
+    let renewed = connects(&["--reconnect-interval", "10"]).renew;
+    assert_eq!(renewed, Renew::Requests(NonZeroU64::new(10).unwrap()));
+    // Two threads with waits of 100 to 300 us, 200 us on average: 10,000 connections per second.
+    let jitter = connects(&[
+        "-t",
+        "2",
+        "-c",
+        "3",
+        "--thread-conn-start-min-jitter-micros",
+        "100",
+        "--thread-conn-start-max-jitter-micros",
+        "300",
+    ]);
+    assert_eq!(jitter.rate, Some(Rate::per_second(10_000).unwrap()));
+    assert_eq!(jitter.jitter, Duration::from_micros(200));
+    // Five after the first at 100 us, the longest jitter and the time for set-up.
+    let whole = Duration::from_secs(30) + Duration::from_micros(5 * 100 + 200);
+    assert_eq!(jitter.setup_timeout, Some(whole));
+    let own = connects(&["--connect-rate", "50"]);
+    assert_eq!(own.rate, Some(Rate::per_second(50).unwrap()));
 }
 
 #[test]
@@ -335,13 +368,8 @@ fn what_is_not_there_is_refused_by_name() {
         (&["-S", "/tmp/s"][..], "--unix-socket"),
         (&["--cluster-mode"], "--cluster-mode"),
         (&["--retry-on-error"], "--retry-on-error"),
-        (&["--reconnect-interval", "5"], "--reconnect-interval"),
         (&["--wait-ratio", "1:1"], "--wait-ratio"),
         (&["--expiry-range", "1-9"], "--expiry-range"),
-        (
-            &["--data-size-range", "1-9", "--data-size-pattern", "S"],
-            "--data-size-pattern",
-        ),
         (
             &["--multi-key-get", "3", "--key-pattern", "S:S"],
             "--multi-key-get",

@@ -37,8 +37,24 @@ impl Addresses {
     /// # Errors
     /// The name is unknown, or the resolver is out of order.
     pub(super) fn lookup(host: &str, port: u16, timeout: Duration) -> io::Result<Self> {
+        Self::lookup_among(host, port, timeout, |_| true)
+    }
+
+    /// The same among those addresses that are `wanted`.
+    ///
+    /// # Errors
+    /// The name is unknown, has no address that is wanted, or the resolver is out of order.
+    pub(in crate::frontend) fn lookup_among(
+        host: &str,
+        port: u16,
+        timeout: Duration,
+        wanted: impl Fn(&SocketAddr) -> bool,
+    ) -> io::Result<Self> {
         let mut found: Vec<SocketAddr> = Vec::new();
-        for address in (host, port).to_socket_addrs()? {
+        for address in (host, port)
+            .to_socket_addrs()?
+            .filter(|address| wanted(address))
+        {
             if !found.contains(&address) {
                 found.push(address);
             }

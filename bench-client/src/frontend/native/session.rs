@@ -110,10 +110,7 @@ pub(super) fn resolve(args: &BenchArgs) -> Result<Settings, Refusal> {
         )
     })?;
     let settings = args.settings(&addresses).map_err(|error| usage(&error))?;
-    // Each connection is a file; some are open already, and each thread opens a few of its own.
-    let files = u64::from(settings.connections.get())
-        .saturating_add(u64::from(settings.threads.get()) * FILES_PER_THREAD)
-        .saturating_add(FILES_OF_PROCESS);
+    let files = host::files_of(settings.threads, settings.connections);
     host::make_room_for_files(files).map_err(|limit| {
         usage(&format_args!(
             "--connections: {} connections need {files} open files, the limit is {limit} (ulimit -n)",
@@ -184,15 +181,7 @@ impl Prepared {
 
 /// What an engine without a result means for the shell.
 pub(super) fn refusal(error: &RunError) -> Refusal {
-    let status = match error {
-        RunError::Settings(_) | RunError::NoTls(_) => ExitStatus::Usage,
-        RunError::NoConnection { .. }
-        | RunError::HandshakeRefused { .. }
-        | RunError::Tls { .. } => ExitStatus::NoConnection,
-        RunError::LoginRefused { .. } => ExitStatus::LoginRefused,
-        RunError::Stopped => ExitStatus::Interrupted,
-        RunError::NoKernelStamps(_) | RunError::Worker(_) => ExitStatus::Failed,
-    };
+    let status = ExitStatus::of_run(error);
     match error {
         RunError::Tls { fault, .. } => {
             Refusal::new(status, format_args!("{error}{}", remedy(fault)))
@@ -260,8 +249,3 @@ fn conclude(
     }
     status
 }
-
-/// Open files of a thread beside its connections: runtime, timer, wake-up.
-const FILES_PER_THREAD: u64 = 8;
-/// Open files of the process: the standard streams, the outputs, the signals.
-const FILES_OF_PROCESS: u64 = 32;

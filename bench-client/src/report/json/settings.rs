@@ -152,12 +152,17 @@ fn size(size: &SizeDistribution) -> Value {
         SizeDistribution::Uniform { least, most } => {
             json!({ "name": "uniform", "least": least, "most": most })
         }
-        SizeDistribution::Weighted(list) => {
+        SizeDistribution::ByKey { least, most } => {
+            json!({ "name": "by_key", "least": least, "most": most })
+        }
+        SizeDistribution::Weighted(list) | SizeDistribution::Rotation(list) => {
             let sizes: Vec<Value> = list
                 .iter()
                 .map(|(size, weight)| json!({ "size": size, "weight": weight }))
                 .collect();
-            json!({ "name": "weighted", "sizes": sizes })
+            let rotates = matches!(size, SizeDistribution::Rotation(_));
+            let name = if rotates { "rotation" } else { "weighted" };
+            json!({ "name": name, "sizes": sizes })
         }
         SizeDistribution::Lognormal {
             median,

@@ -1,0 +1,420 @@
+//! `kvlab memtier`: from arguments to the exit status.
+//!
+//! ```text
+//! parse, check, resolve      no server, no file of results yet: mistakes end here
+//! files, address, settings   what cannot be written or found ends here
+//! run 1 … run N              the engine, watched second by second
+//! tables, JSON, files        also when a run was broken or interrupted
+//! ```
+
+use std::ffi::OsString;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io::Write;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::time::Duration;
+
+use kvlab_timing::{Clock, WallClock};
+
+use super::check::check;
+use super::client_csv::ClientStats;
+use super::files::{Files, Places, write_all};
+use super::getopt::{self, Given};
+use super::graphite::Graphite;
+use super::model::{Results, Run};
+use super::options::{Family, Options};
+use super::plan::{Endpoint, Length, Plan};
+use super::progress::Meter;
+use super::realtime::Realtime;
+use super::recorder::{Recorder, RowPlan};
+use super::statsd::Statsd;
+use super::translate::Translation;
+use super::watch::Watch;
+use super::{Name, Refusal, help, show_config, text};
+use crate::engine::{Control, RunError, TlsFault, run as run_engine};
+use crate::frontend::native::Addresses;
+use crate::frontend::{ExitStatus, SignalWatch};
+use crate::host;
+use crate::record::{Notice, Outcomes};
+use crate::settings::Settings;
+
+/// Runs memtier's command line, without the name of the program.
+///
+/// Tables go to `stdout` or `--out-file`; progress, notes and errors go to `stderr`. SIGINT and
+/// SIGTERM are taken over while it runs: the first ends the load and the tables of what was
+/// measured are printed, the second ends the process.
+pub fn run<A>(arguments: A, stdout: &mut dyn Write, stderr: &mut dyn Write) -> ExitStatus
+where
+    A: IntoIterator<Item: Into<OsString>>,
+{
+    let given = match getopt::parse(arguments) {
+        Ok(given) => given,
+        Err(error) => return Refusal::from(error).tell(stderr),
+    };
+    let asked = |name| given.iter().any(|one| one.name == name);
+    for (name, text) in [
+        (Name::Help, help::help as fn() -> String),
+        (Name::Version, help::version),
+    ] {
+        if asked(name) {
+            // A reader that is gone has read enough.
+            let _ = stdout.write_all(text().as_bytes());
+            return ExitStatus::Done;
+        }
+    }
+    match Session::prepare(&given, stdout, stderr) {
+        Ok(session) => session.run(stdout, stderr),
+        Err(refusal) => refusal.tell(stderr),
+    }
+}
+
+/// All that can fail without a server is done.
+struct Session {
+    plan: Plan,
+    settings: Settings,
+    rows: RowPlan,
+    files: Files,
+    statsd: Option<Statsd>,
+    graphite: Option<Graphite>,
+}
+
+impl Session {
+    fn prepare(
+        given: &[Given],
+        stdout: &mut dyn Write,
+        stderr: &mut dyn Write,
+    ) -> Result<Self, Refusal> {
+        let options = Options::read(given)?;
+        let mut note = |text: &str| {
+            // Where stderr is closed nobody wants to know.
+            let _ = writeln!(stderr, "{text}");
+        };
+        for warning in check(&options)? {
+            note(&format!("warning: {warning}"));
+        }
+        let plan = Plan::resolve(options, entropy())?;
+        for line in &plan.notes {
+            note(line);
+        }
+        // What is not there is said before anything is written.
+        plan.translate(SocketAddr::from(([0, 0, 0, 0], 0)))
+            .map_err(Refusal::usage)?;
+        let files = Files::create(plan.places())
+            .map_err(|error| Refusal::new(ExitStatus::Failed, error))?;
+        if plan.output.show_config {
+            let _ = stderr.write_all(show_config::FRAME_ABOVE.as_bytes());
+            let _ = stdout.write_all(show_config::render(&plan.config()).as_bytes());
+            let _ = stderr.write_all(show_config::FRAME_BELOW.as_bytes());
+        }
+        let address = plan.address()?;
+        let Translation { mut settings, rows } = plan.translate(address).map_err(Refusal::usage)?;
+        settings.tls = plan.tls_settings()?;
+        settings.check().map_err(Refusal::usage)?;
+        settings.record_rows = plan.output.client_stats.is_some();
+        make_room(&settings)?;
+        let (statsd, graphite) = metrics(&plan, stderr).unzip();
+        Ok(Self {
+            plan,
+            settings,
+            rows,
+            files,
+            statsd,
+            graphite,
+        })
+    }
+
+    fn run(mut self, stdout: &mut dyn Write, stderr: &mut dyn Write) -> ExitStatus {
+        let control = Control::new();
+        let _watch = match SignalWatch::start(control.clone()) {
+            Ok(watch) => watch,
+            Err(error) => {
+                let text = format_args!("cannot watch for signals: {error}");
+                return Refusal::new(ExitStatus::Failed, text).tell(stderr);
+            }
+        };
+        let mut end = End::default();
+        if let (true, Length::Requests(each)) = (self.plan.all_keys, self.plan.length) {
+            let printed = self.files.print(stdout, &text::requests_set(each));
+            end.failures.extend(printed.err().map(|e| e.to_string()));
+        }
+        let mut runs = Vec::new();
+        for number in 1..=self.plan.runs {
+            let run = self.one(number, &control, &mut end, stdout, stderr);
+            let whole = run.is_whole();
+            runs.push(run);
+            if !whole || control.is_stopped() {
+                break;
+            }
+        }
+        let results = Results {
+            config: self.plan.config(),
+            heading: self.plan.heading(),
+            layout: self.plan.layout(),
+            runs,
+            verification: None,
+        };
+        let errors = self.files.finish(&results, stdout);
+        end.failures.extend(errors.iter().map(ToString::to_string));
+        end.conclude(&self.plan, &results.runs, stderr)
+    }
+
+    /// One run.
+    fn one(
+        &mut self,
+        number: u32,
+        control: &Control,
+        end: &mut End,
+        stdout: &mut dyn Write,
+        stderr: &mut dyn Write,
+    ) -> Run {
+        let layout = self.plan.layout();
+        // Where stderr is closed nobody wants to know.
+        let _ = writeln!(stderr, "[RUN #{number}] Preparing benchmark client...");
+        let _ = writeln!(stderr, "[RUN #{number}] Launching threads now...");
+        self.settings.seed = self.plan.seed_of_run(number);
+        let wall = WallClock::real(Clock::real());
+        let (threads, clients) = (self.plan.threads, self.plan.clients);
+        let mut watch = Watch {
+            number,
+            recorder: Recorder::new(number, self.rows.clone(), &layout.percentiles, wall),
+            meter: Meter::new(number, threads, clients, layout.from),
+            realtime: self.plan.output.realtime_latencies.then(|| {
+                let seconds = self
+                    .plan
+                    .output
+                    .latency_window
+                    .unwrap_or(DEFAULT_WINDOW_SECONDS);
+                let window = Duration::from_secs(u64::from(seconds));
+                Realtime::new(window, &layout.percentiles, layout.from)
+            }),
+            rows: &self.rows,
+            layout: &layout,
+            files: &mut self.files,
+            statsd: self.statsd.as_ref(),
+            control,
+            stdout,
+            stderr,
+            failures: Vec::new(),
+        };
+        mark(
+            self.graphite.as_ref(),
+            watch.stderr,
+            &format!("run {number} begins"),
+        );
+        let result = run_engine(&self.settings, control, &mut watch);
+        mark(
+            self.graphite.as_ref(),
+            watch.stderr,
+            &format!("run {number} is over"),
+        );
+        let recorder = std::mem::replace(
+            &mut watch.recorder,
+            Recorder::new(number, self.rows.clone(), &[], wall),
+        );
+        let run = match &result {
+            Ok(result) => recorder.finish(&result.summary),
+            Err(error) => recorder.fail(error.to_string()),
+        };
+        if run.interrupted {
+            let seconds = run.duration.as_secs_f64();
+            let _ = writeln!(
+                watch.stderr,
+                "\n[RUN #{number}] Interrupted by user (Ctrl+C) after {seconds:.1} secs, stopping \
+                 threads..."
+            );
+        }
+        end.failures.extend(watch.finish(&run));
+        match &result {
+            Ok(result) => {
+                end.outcomes += result.summary.tally.outcomes();
+                end.interrupted |= result.summary.interrupted;
+                for notice in &result.summary.notices {
+                    match notice {
+                        Notice::ServerLost(loss) => {
+                            end.lost = Some(format!(
+                                "the connection to {} was lost: {}; the results cover what was \
+                                 measured before",
+                                loss.address, loss.error
+                            ));
+                        }
+                        Notice::ConnectionsMissing { wanted, up } => {
+                            end.lost =
+                                Some(format!("only {up} of {wanted} connections could be made"));
+                        }
+                        _ => {}
+                    }
+                }
+                if let Some(prefix) = &self.plan.output.client_stats {
+                    let stats = ClientStats {
+                        run: number,
+                        rows: &result.rows,
+                        plan: &self.rows,
+                        layout: &layout,
+                        begin: result.summary.started,
+                        threads,
+                        clients,
+                    };
+                    let errors = write_all(&stats.render(prefix));
+                    end.failures.extend(errors.iter().map(ToString::to_string));
+                }
+            }
+            Err(error) => {
+                let text = format_args!("{error}{}", remedy(error));
+                end.refusal = Some(Refusal::new(ExitStatus::of_run(error), text));
+            }
+        }
+        run
+    }
+}
+
+/// How it ended.
+#[derive(Debug, Default)]
+struct End {
+    outcomes: Outcomes,
+    interrupted: bool,
+    /// The server went away for good, or did not take all connections.
+    lost: Option<String>,
+    /// A run that did not come about.
+    refusal: Option<Refusal>,
+    /// What could not be written.
+    failures: Vec<String>,
+}
+
+impl End {
+    /// Says what went wrong, and gives the status of the gravest of it.
+    fn conclude(&self, plan: &Plan, runs: &[Run], stderr: &mut dyn Write) -> ExitStatus {
+        let mut status = ExitStatus::Done;
+        for failure in &self.failures {
+            status = Refusal::new(ExitStatus::Failed, failure).tell(stderr);
+        }
+        if plan.max_errors.is_exceeded(&self.outcomes) {
+            let text = format_args!(
+                "{} of {} requests failed, more than --max-errors allows",
+                self.outcomes.failed(),
+                self.outcomes.total()
+            );
+            status = Refusal::new(ExitStatus::TooManyErrors, text).tell(stderr);
+        }
+        if let Some(lost) = &self.lost {
+            status = Refusal::new(ExitStatus::NoConnection, lost).tell(stderr);
+        }
+        if let Some(refusal) = &self.refusal {
+            status = refusal.tell(stderr);
+        }
+        if self.interrupted || runs.iter().any(|run| run.interrupted) {
+            status = ExitStatus::Interrupted;
+        }
+        status
+    }
+}
+
+impl Plan {
+    /// Where the results go.
+    fn places(&self) -> Places {
+        let shown = |path: &Option<std::path::PathBuf>| {
+            path.as_ref().map(|path| path.display().to_string())
+        };
+        Places {
+            out_file: shown(&self.output.out_file),
+            json_out_file: shown(&self.output.json_out_file),
+            hdr_file_prefix: self.output.hdr_file_prefix.clone(),
+            client_stats: self.output.client_stats.clone(),
+            json_lines: shown(&self.own_output.json_lines),
+        }
+    }
+
+    /// Looks up the address of the server.
+    fn address(&self) -> Result<SocketAddr, Refusal> {
+        let Endpoint::Tcp { host, port, family } = &self.endpoint else {
+            return Err(Refusal::usage("--unix-socket is not supported yet"));
+        };
+        let wanted = |address: &SocketAddr| match family {
+            Family::Any => true,
+            Family::V4 => address.is_ipv4(),
+            Family::V6 => address.is_ipv6(),
+        };
+        Addresses::lookup_among(host, *port, self.reconnect.timeout, wanted)
+            .map(|addresses| addresses.first)
+            .map_err(|error| {
+                Refusal::new(
+                    ExitStatus::NoConnection,
+                    format_args!("cannot find the host {host:?}: {error}"),
+                )
+            })
+    }
+}
+
+fn make_room(settings: &Settings) -> Result<(), Refusal> {
+    let files = host::files_of(settings.threads, settings.connections);
+    host::make_room_for_files(files).map_err(|limit| {
+        Refusal::usage(format_args!(
+            "--clients: {} connections need {files} open files, the limit is {limit} (ulimit -n)",
+            settings.connections
+        ))
+    })
+}
+
+/// The metrics server, and the marks on its time line. One that cannot be found is no reason not to
+/// measure.
+fn metrics(plan: &Plan, stderr: &mut dyn Write) -> Option<(Statsd, Graphite)> {
+    let options = &plan.output.statsd;
+    let host = options.host.as_deref()?;
+    let made = (host, options.port)
+        .to_socket_addrs()
+        .and_then(|mut found| {
+            let none = || std::io::Error::other("the name has no address");
+            found.next().ok_or_else(none)
+        })
+        .and_then(|server| {
+            let statsd = Statsd::new(server, &options.prefix, &options.run_label)?;
+            let graphite = Graphite {
+                server: SocketAddr::new(server.ip(), options.graphite_port),
+                tags: vec![options.prefix.clone(), options.run_label.clone()],
+            };
+            Ok((statsd, graphite))
+        });
+    made.map_err(|error| {
+        // Where stderr is closed nobody wants to know.
+        let _ = writeln!(stderr, "warning: no metrics are sent to {host}: {error}");
+    })
+    .ok()
+}
+
+/// Sets a mark on the time line; without a server for it that is said on stderr.
+fn mark(graphite: Option<&Graphite>, stderr: &mut dyn Write, what: &str) {
+    let Some(graphite) = graphite else {
+        return;
+    };
+    if let Err(error) = graphite.event(what, "") {
+        // Where stderr is closed nobody wants to know.
+        let _ = writeln!(stderr, "warning: no mark is set in Graphite: {error}");
+    }
+}
+
+/// What options there are against a fault of TLS.
+fn remedy(error: &RunError) -> &'static str {
+    let RunError::Tls { fault, .. } = error else {
+        return "";
+    };
+    match fault {
+        TlsFault::Untrusted => {
+            "; --cacert FILE names the authority to trust, --tls-skip-verify accepts any certificate"
+        }
+        TlsFault::OtherName { .. } => {
+            "; --sni NAME looks for another name, --tls-skip-verify for none"
+        }
+        TlsFault::CertificateRequired => "; --cert FILE and --key FILE give it one",
+        TlsFault::NoTls => "; leave out --tls, or name the server's TLS port",
+        _ => "",
+    }
+}
+
+/// Bits that differ from call to call: keys of the standard library's hash maps are made of what
+/// the system calls random.
+fn entropy() -> u64 {
+    let mut hasher = RandomState::new().build_hasher();
+    hasher.write_u32(std::process::id());
+    hasher.finish()
+}
+
+/// Length of the sliding window without `--latency-window`.
+const DEFAULT_WINDOW_SECONDS: u32 = 60;
