@@ -45,6 +45,7 @@ pub mod event;
 pub mod exchange;
 pub mod latency;
 pub mod limit;
+pub mod profile;
 pub mod server;
 pub mod session;
 pub mod shared;

@@ -10,6 +10,7 @@
 mod options;
 mod port;
 mod ports_file;
+mod profiles;
 mod settings;
 mod statistics;
 mod stop;
@@ -29,7 +30,9 @@ pub use settings::{OrNone, Settings, Time};
 pub use statistics::Statistics;
 
 use self::ports_file::PortsFile;
+use self::profiles::ProfileList;
 use self::stop::StopSignals;
+use crate::profile::{Day, Profile, Source};
 use crate::server::{MockServer, StartError};
 use crate::shared::Addresses;
 use crate::tls::CertificateSource;
@@ -90,15 +93,26 @@ pub fn serve(args: ServeArgs, stdout: &mut dyn Write) -> Result<()> {
 
 fn serve_and_print(args: ServeArgs, stdout: &mut dyn Write) -> Result<()> {
     let print_config = args.print_config;
-    let settings = args.settings()?;
+    if args.list_profiles {
+        write!(stdout, "{}", ProfileList::new()?)?;
+        return Ok(stdout.flush()?);
+    }
+    let mut settings = args.settings()?;
+    let profile = settings.profile.as_deref().map(Profile::find).transpose()?;
+    if let Some(profile) = &profile {
+        settings = settings.or(profile.settings.clone());
+    }
     let config = settings.resolve()?;
     if print_config {
-        write!(
-            stdout,
-            "{}",
-            Settings::from_config(&config, &settings).to_toml()
-        )?;
+        if let Some(profile) = &profile {
+            write!(stdout, "{}", profile.notes())?;
+        }
+        let printed = Settings::from_config(&config, &settings).to_toml();
+        write!(stdout, "{printed}")?;
         return Ok(stdout.flush()?);
+    }
+    if let Some(profile) = &profile {
+        tell(profile);
     }
     // Caught from here on, so that whoever sees the ports can stop the server cleanly.
     let stop = StopSignals::catch().context("cannot catch signals")?;
@@ -135,6 +149,24 @@ fn serve_and_print(args: ServeArgs, stdout: &mut dyn Write) -> Result<()> {
 const MADE_IN_MEMORY: &str = "note: no certificate is given, so one was made for this run, and clients \
     that verify it will refuse it; --tls-self-signed DIR writes its authority for them to trust, \
     --tls-cert and --tls-key take a certificate of yours";
+
+/// Says on stderr what a server under a profile rests on; where stderr is closed nobody wants to know.
+fn tell(profile: &Profile) {
+    let Profile { name, title, .. } = profile;
+    let mut stderr = io::stderr();
+    let _ = writeln!(
+        stderr,
+        "profile {name}: {title}; --print-config shows its settings, pages and guesses"
+    );
+    for source in profile.outdated(Day::today()) {
+        let Source { page, gives, .. } = source;
+        let day = source.day();
+        let _ = writeln!(
+            stderr,
+            "profile {name}: {gives}: more than a year old, of {day}: {page}"
+        );
+    }
+}
 
 /// Every connection is an open file: raises the limit of this process as far as it may go.
 fn take_all_files() {

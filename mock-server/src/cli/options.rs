@@ -223,6 +223,15 @@ pub struct ServeArgs {
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub rows: Option<PathBuf>,
 
+    /// Limits and identity of a managed service's plan, as in aiven:startup-4; options and the
+    /// configuration file beat it (--list-profiles names them all)
+    #[arg(long, value_name = "SERVICE:PLAN", help_heading = "Identity")]
+    pub profile: Option<String>,
+
+    /// Lists the profiles with their pages and dates, and ends
+    #[arg(long, help_heading = "Output")]
+    pub list_profiles: bool,
+
     /// Reads settings from this TOML file; options beat it
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub config: Option<PathBuf>,
@@ -246,6 +255,7 @@ impl ServeArgs {
             None => Settings::default(),
         };
         let options = Settings {
+            profile: self.profile,
             bind: self.bind,
             redis_port: self.redis_port,
             aerospike_port: self.aerospike_port,

@@ -33,6 +33,8 @@ use crate::tls::{CertificateSource, ClientAuth, TlsConfig};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct Settings {
+    /// Profile that gives what is given nowhere else, as `SERVICE:PLAN`.
+    pub profile: Option<String>,
     /// Address to listen on.
     pub bind: Option<IpAddr>,
     /// Port for RESP.
@@ -171,6 +173,7 @@ impl Settings {
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         Self {
+            profile: self.profile.or(other.profile),
             bind: self.bind.or(other.bind),
             redis_port: self.redis_port.or(other.redis_port),
             aerospike_port: self.aerospike_port.or(other.aerospike_port),
@@ -339,6 +342,8 @@ impl Settings {
         };
         let limits = &config.connections;
         Self {
+            // Its settings are among those printed.
+            profile: None,
             bind: Some(config.bind),
             redis_port: Some(config.redis_port.into()),
             aerospike_port: Some(config.aerospike_port.into()),
