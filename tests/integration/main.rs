@@ -1,6 +1,7 @@
 //! Workspace-level tests.
 
 mod aerospike_vectors;
+mod memtier_cases;
 mod redis_cases;
 mod redis_documents;
 mod redis_random;

@@ -12,11 +12,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use kvlab_bench_client::frontend::{ExitStatus, memtier};
 use serde_json::Value;
 
-use super::resp_wire::{RealServer, mock};
+use kvlab_mock_server::MockServer;
+
+use super::resp_wire::{Client, RealServer, mock};
 
 /// Cases with tables that went well in the original, too.
-const PLAIN: [&str; 11] = [
-    "01", "02", "03", "04", "05", "06", "07", "08", "20", "30", "34",
+const PLAIN: [&str; 14] = [
+    "01", "02", "03", "04", "05", "06", "07", "08", "20", "26", "28", "29", "30", "34",
 ];
 /// Cases that need what the engine does not do yet, with the option that is refused by name. The
 /// cluster cases (09, 18, 33, 35) need a cluster besides.
@@ -44,7 +46,8 @@ struct Ran {
 
 impl Case {
     fn load(number: &str) -> Self {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../bench-client/tests/data/memtier");
+        let folder =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../bench-client/tests/data/memtier");
         let path = std::fs::read_dir(&folder)
             .unwrap()
             .map(|entry| entry.unwrap().path())
@@ -201,7 +204,11 @@ fn plain_cases_have_the_shape_of_the_recordings() {
             if ran.json.is_some() {
                 assert!(ran.value()["run information"].is_object(), "{name}");
             }
-            assert!(ran.stderr.contains("msec latency\r"), "{name}: {}", ran.stderr);
+            assert!(
+                ran.stderr.contains("msec latency\r"),
+                "{name}: {}",
+                ran.stderr
+            );
         }
     });
 }
@@ -240,5 +247,121 @@ fn what_the_engine_cannot_do_is_refused_by_name_before_anything_is_sent() {
         assert_eq!(ran.status, ExitStatus::Usage, "{number}");
         assert!(ran.stderr.contains(option), "{number}: {}", ran.stderr);
         assert_eq!(ran.stdout, "", "{number}");
+    }
+}
+
+/// Case 10 skips the verification; case 32 verifies against the right authority; case 11 has none
+/// and ended with exit code 0 and zeros in the original.
+#[test]
+fn cases_10_11_and_32_over_tls() {
+    let folder = std::env::temp_dir().join(format!("kvlab-cases-tls-{}", std::process::id()));
+    let server = MockServer::builder()
+        .redis_port(None)
+        .aerospike_port(None)
+        .redis_tls_port(0)
+        .tls_self_signed(&folder)
+        .start()
+        .unwrap();
+    let address = server.redis_tls_addr().unwrap();
+    for number in ["10", "32"] {
+        let mut case = Case::load(number);
+        let recorded = case.stdout.clone();
+        case.set("--cacert", &folder.join("ca.pem").display().to_string());
+        let ran = case.run(address);
+        assert_eq!(ran.status, ExitStatus::Done, "{number}: {}", ran.stderr);
+        assert_same_shape(number, &ran.stdout, &recorded);
+    }
+    let ran = Case::load("11").run(address);
+    assert_eq!(ran.status, ExitStatus::NoConnection, "{}", ran.stderr);
+    assert!(ran.stderr.contains("certificate"), "{}", ran.stderr);
+    assert_eq!(ran.total("Count"), 0.0);
+    server.stop();
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+/// Case 16: twenty of forty connections find no place. The original dies of a signal.
+#[test]
+fn case_16_a_full_server_ends_with_its_words() {
+    let server = MockServer::builder()
+        .redis_port(0)
+        .aerospike_port(None)
+        .max_connections(20)
+        .start()
+        .unwrap();
+    let ran = Case::load("16").run(server.redis_addr().unwrap());
+    server.stop();
+    assert_ne!(ran.status, ExitStatus::Done, "{}", ran.stdout);
+    assert!(ran.stdout.contains("ALL STATS"), "{}", ran.stderr);
+    let said = format!("{}{}", ran.stdout, ran.stderr);
+    assert!(said.contains("max number of clients reached"), "{said}");
+    assert!(ran.value()["kvlab"].is_object());
+}
+
+/// Cases 12, 13 and 14: a user, a wrong password (the original never ends), none at all (it counts
+/// the refusals as operations).
+#[test]
+fn cases_12_to_14_with_a_password() {
+    let Some(real) = RealServer::start() else {
+        println!("skipped: redis-server 7.0 is not installed");
+        return;
+    };
+    let mut client = Client::connect(real.address, false);
+    for command in [
+        &["ACL", "SETUSER", "bob", "on", ">bobpw", "~*", "+@all"][..],
+        &["CONFIG", "SET", "requirepass", "secret"],
+    ] {
+        let words: Vec<&[u8]> = command.iter().map(|word| word.as_bytes()).collect();
+        assert_eq!(client.ask(&words).unwrap(), b"+OK\r\n");
+    }
+    let case = Case::load("12");
+    let recorded = case.stdout.clone();
+    let ran = case.run(real.address);
+    assert_eq!(ran.status, ExitStatus::Done, "{}", ran.stderr);
+    assert_same_shape("12", &ran.stdout, &recorded);
+    assert!(!ran.json.as_deref().unwrap().contains("bobpw"));
+    let ran = Case::load("13").run(real.address);
+    assert_eq!(ran.status, ExitStatus::LoginRefused, "{}", ran.stderr);
+    assert!(ran.stderr.contains("WRONGPASS"), "{}", ran.stderr);
+    assert!(ran.value()["ALL STATS"].is_object());
+    let ran = Case::load("14").run(real.address);
+    assert_eq!(ran.status, ExitStatus::TooManyErrors, "{}", ran.stderr);
+    assert_eq!((ran.total("Count"), ran.total("Ops/sec")), (0.0, 0.0));
+    assert!(
+        ran.stdout.contains("! GET            NOAUTH"),
+        "{}",
+        ran.stdout
+    );
+}
+
+/// Cases 22 and 23: the server goes away after a second. The original shows zeros and exit code 0.
+#[test]
+fn cases_22_and_23_keep_what_was_measured_when_the_server_goes() {
+    for number in ["22", "23"] {
+        let server = mock(1);
+        let address = server.redis_addr().unwrap();
+        let stop = std::thread::spawn(move || {
+            std::thread::sleep(std::time::Duration::from_secs(1));
+            server.stop();
+        });
+        let ran = Case::load(number).run(address);
+        stop.join().unwrap();
+        assert_eq!(
+            ran.status,
+            ExitStatus::NoConnection,
+            "{number}: {}",
+            ran.stderr
+        );
+        // Ten connections at 100 and at 200 a second, for a second.
+        let count = ran.total("Count");
+        let asked = if number == "22" { 1_000.0 } else { 2_000.0 };
+        assert!(
+            count > 0.5 * asked && count < 1.6 * asked,
+            "{number}: {count}"
+        );
+        assert!(ran.total("Connection Errors") > 0.0, "{number}");
+        assert!(
+            ran.stdout
+                .contains("! ALL            connections failed or lost")
+        );
     }
 }
