@@ -4,6 +4,7 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::account::Account;
 use crate::config::ServerConfig;
 use crate::latency::{Cut, Freeze, LatencyRules, ParseError, Queue, Rule, Shape};
 use crate::limit::{
@@ -336,6 +337,15 @@ impl ServerBuilder {
     /// Whether waiting ends in a short spin (precise, the default) or in a plain wake-up (cheap).
     pub fn spin(mut self, spin: bool) -> Self {
         self.config.spin = spin;
+        self
+    }
+
+    /// Adds a user who may log in, on both protocols; with any, clients have to.
+    pub fn user(mut self, name: &str, password: &str) -> Self {
+        match Account::new(name, password) {
+            Ok(account) => self.config.users.push(account),
+            Err(error) => self.fail(error),
+        }
         self
     }
 

@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use crate::account::Account;
 use crate::latency::{Cut, Freeze, Freezes, LatencyRules, Queue, Shape};
 use crate::limit::ConnectionLimits;
 use crate::limit::{Blocked, RequestLimits, SizeKind, Throttle};
@@ -51,6 +52,8 @@ pub struct ServerConfig {
     pub rows_file: Option<PathBuf>,
     /// Whether waiting ends in a short spin (precise) or in a plain wake-up (cheap).
     pub spin: bool,
+    /// Who may log in, on both protocols. With none, nobody needs to.
+    pub users: Vec<Account>,
     /// The RESP side.
     pub redis: RedisConfig,
     /// The Aerospike side.
@@ -78,6 +81,7 @@ impl Default for ServerConfig {
             row_limit: None,
             rows_file: None,
             spin: true,
+            users: Vec::new(),
             redis: RedisConfig::default(),
             aerospike: AerospikeConfig::default(),
         }
@@ -163,6 +167,15 @@ impl ServerConfig {
                 &self.redis.databases,
                 "1 to 65536",
             );
+        }
+        if self.users.len() > Account::MAX {
+            return refuse("the number of users", &self.users.len(), "at most 64");
+        }
+        for (place, user) in self.users.iter().enumerate() {
+            let mut earlier = self.users.iter().take(place);
+            if earlier.any(|earlier| earlier.name() == user.name()) {
+                return refuse("a user", &user.name(), "each name once");
+            }
         }
         for (name, value) in &self.redis.parameters {
             if let Err(reason) = crate::dialect::redis::settings::check(name, value) {
@@ -263,6 +276,15 @@ pub struct RedisVersion {
     pub patch: u16,
 }
 
+impl RedisVersion {
+    /// The first that words and counts much as later ones do.
+    pub const V7_2: Self = Self {
+        major: 7,
+        minor: 2,
+        patch: 0,
+    };
+}
+
 impl FromStr for RedisVersion {
     type Err = ConfigError;
 
@@ -308,6 +330,8 @@ pub struct AerospikeConfig {
     pub default_ttl_s: u32,
     /// Seconds between purges of expired records; 0 purges nothing and forbids ttls.
     pub nsup_period_s: u32,
+    /// Seconds for which the token of a login is good.
+    pub session_ttl_s: u32,
 }
 
 impl AerospikeConfig {
@@ -324,6 +348,7 @@ impl Default for AerospikeConfig {
             namespaces: vec!["test".to_owned()],
             default_ttl_s: 0,
             nsup_period_s: 5,
+            session_ttl_s: 86_400,
         }
     }
 }

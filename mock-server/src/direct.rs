@@ -72,7 +72,7 @@ impl<'a> RedisDirect<'a> {
         encode_command(&args, &mut command);
         self.server.on_worker(move |now, worker| {
             let client = Arc::new(ClientInfo::inside(worker.index, now));
-            let mut connection = Connection::new(&worker.shared);
+            let mut connection = Connection::inside(&worker.shared);
             let mut result = Ok(Value::Null);
             for request in select.iter().chain([&command]) {
                 if result.is_ok() {

@@ -35,6 +35,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub mod account;
 pub mod builder;
 pub mod cli;
 pub mod clients;
@@ -57,6 +58,7 @@ pub mod truth;
 pub mod virtual_shell;
 pub mod worker;
 
+pub use account::Account;
 pub use builder::ServerBuilder;
 pub use config::ServerConfig;
 pub use server::{MockServer, StartError};

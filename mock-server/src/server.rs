@@ -157,6 +157,9 @@ impl MockServer {
             WallClock::real(clock),
             post,
         ));
+        if addresses.aerospike.or(addresses.shared).is_some() {
+            shared.aerospike.prepare_logins();
+        }
         // The cell is new, so setting it cannot fail.
         let _ = shared.addresses.set(addresses);
         let (tls, ca_pem) = match material {

@@ -29,6 +29,7 @@
 
 use std::collections::VecDeque;
 use std::mem;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -585,6 +586,10 @@ impl Session {
         if let Some(count) = count {
             *count += 1;
         }
+        if self.phase == Phase::Ended(End::Output) && self.side == Protocol::Redis {
+            let ended = &worker.shared.redis.counters.output_limit;
+            ended.fetch_add(1, Ordering::Relaxed);
+        }
         let fault = fault.then_some(FaultKind::Cut);
         while let Some(mut queued) = self.queue.pop_front() {
             if !queued.fault.is_by_limit() {
@@ -602,15 +607,21 @@ impl Session {
     /// Accounts for the requests that were read but never started.
     fn give_up_held(&mut self, now: Stamp, fault: FaultKind, worker: &mut Worker) {
         let mut input = mem::take(&mut self.input);
+        // The first of them may have asked the throttles.
+        let mut told = self.told.take();
         for held in mem::take(&mut self.held) {
             let frame = input.split_to(held.frame.len);
             if held.refusal.is_some() || held.frame.empty || self.dialect.recall(&frame).empty {
                 continue;
             }
+            let mut start = Start::at_once(now);
+            if let Some((asked, told)) = told.take() {
+                (start.asked, start.told) = (asked, told);
+            }
             let mut never = Queued {
                 fault,
                 started: false,
-                ..Queued::new(held.read, &Start::at_once(now), frame.len())
+                ..Queued::new(held.read, &start, frame.len())
             };
             never.is_of(&self.dialect.foresee(&frame));
             self.record(&never, now, now, false, worker);

@@ -1,5 +1,6 @@
 //! Workspace-level tests.
 
+mod accounts;
 mod aerospike_vectors;
 mod memtier_cases;
 mod redis_cases;

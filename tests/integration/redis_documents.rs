@@ -20,11 +20,14 @@ table. Everything else is answered as a real server answers a command that it do
 
 Differences from a real server that are meant:
 
-- Nothing is evicted: above `maxmemory` commands that need memory are refused if the policy is
-  `noeviction`, and run otherwise. `used_memory` is an estimate from the data.
+- `used_memory` is an estimate from the data, and what is evicted when it passes `maxmemory` is drawn by
+  the server's seed: see [limits.md](limits.md#memory).
 - `CLIENT TRACKING ON` is refused, as no invalidations are sent.
 - There are no replicas, no files and no modules: WAIT and WAITAOF count none, and parameters that
   concern them can be set and do nothing.
+- ACL LIST and ACL GETUSER show rules about commands in the order in which they were given, as 7.2 does,
+  where 7.0 computes a shorter form. Rules can name only the commands listed here. There is no file of
+  users, so ACL LOAD and ACL SAVE answer what a server without one answers. See [accounts](accounts.md).
 - HELP and COMMAND DOCS describe commands in words of their own.
 - KEYS, SCAN and CONFIG GET list in another order, and cursors are other numbers.
 ";

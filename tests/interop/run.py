@@ -9,21 +9,28 @@ that cannot be installed is skipped and said so, with the reason; with CI=true a
 """
 
 import argparse
+import contextlib
 import os
 import pathlib
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import time
+
+from certificates import Certificates
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
 WORK = TARGET / "interop"
 OWN_PORTS = ["--redis-port", "0", "--aerospike-port", "0"]
+TLS_PORTS = [*OWN_PORTS, "--redis-tls-port", "0", "--aerospike-tls-port", "0"]
 ONE_PORT = ["--port", "0", "--workers", "2"]  # for both protocols, on several threads
+LOGIN = ["app", "s3:cret"]  # a user and the password
+WITH_LOGIN = [*OWN_PORTS, "--user", ":".join(LOGIN)]
 NODE = 20  # the oldest Node.js for which the clients in package.json are built
 PIP_OPTIONS = ["--quiet", "--disable-pip-version-check"]
 LIMIT = 900  # seconds for one command, an installation included
@@ -52,6 +59,7 @@ class Server:
         lines = dict(line.split("=", 1) for line in ports.read_text().split())
         shared = lines.get("shared")
         self.redis, self.aerospike = lines.get("redis", shared), lines.get("aerospike", shared)
+        self.redis_tls, self.aerospike_tls = lines.get("redis_tls"), lines.get("aerospike_tls")
 
     def __enter__(self):
         return self
@@ -141,6 +149,8 @@ def redis_py(kvlab, version):
     for options in (OWN_PORTS, ONE_PORT):
         with Server(kvlab, options) as server:
             print(run([python, script, server.redis, VERSION]), end="")
+    with Server(kvlab, WITH_LOGIN) as server:
+        print(run([python, HERE / "clients" / "redis_py_login.py", server.redis, *LOGIN]), end="")
 
 
 def redis_py_old(kvlab):
@@ -154,11 +164,15 @@ def redis_py_newest(kvlab):
 def ioredis(kvlab):
     with Server(kvlab) as server:
         node("ioredis.js", server.redis)
+    with Server(kvlab, WITH_LOGIN) as server:
+        node("ioredis_login.js", server.redis, *LOGIN)
 
 
 def node_redis(kvlab):
     with Server(kvlab) as server:
         node("node_redis.js", server.redis, VERSION)
+    with Server(kvlab, WITH_LOGIN) as server:
+        node("node_redis_login.js", server.redis, *LOGIN)
 
 
 def aerospike_python(kvlab):
@@ -167,11 +181,16 @@ def aerospike_python(kvlab):
     for options in (OWN_PORTS, ONE_PORT):
         with Server(kvlab, options) as server:
             print(run([python, script, server.aerospike]), end="")
+    script = HERE / "clients" / "aerospike_py_login.py"
+    with Server(kvlab, WITH_LOGIN) as server:
+        print(run([python, script, server.aerospike, *LOGIN]), end="")
 
 
 def aerospike_node(kvlab):
     with Server(kvlab) as server:
         node("aerospike_node.js", server.aerospike)
+    with Server(kvlab, WITH_LOGIN) as server:
+        node("aerospike_node_login.js", server.aerospike, *LOGIN)
 
 
 def rust_crates(kvlab):
@@ -223,6 +242,144 @@ def redis_benchmark(kvlab):
         print("  redis-benchmark without pipeline and with 16")
 
 
+@contextlib.contextmanager
+def authorities():
+    """Two authorities with certificates: the one that is trusted, and another."""
+    needs("openssl")
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        yield Certificates(folder, "trusted"), Certificates(folder, "other")
+
+
+def tls_servers(kvlab):
+    """TLS servers with, for clients, the authority to trust, another, and what they must show: with
+    a certificate that is given, with one that the server makes, and one that asks for a certificate."""
+    with authorities() as (ours, other):
+        given = ["--tls-cert", ours.cert, "--tls-key", ours.key]
+        asking = [*given, "--tls-client-ca", ours.ca, "--tls-client-auth", "required"]
+        made = ours.folder / "self-signed"
+        for options, ca, identity in (
+            (given, ours.ca, []),
+            (["--tls-self-signed", made], made / "ca.pem", []),
+            (asking, ours.ca, [ours.client_cert, ours.client_key]),
+        ):
+            with Server(kvlab, [*TLS_PORTS, *map(str, options)]) as server:
+                yield server, ca, other.ca, identity
+
+
+def redis_cli_tls(kvlab):
+    needs("redis-cli")
+    for server, ca, other, identity in tls_servers(kvlab):
+        command = ["redis-cli", "--tls", "-h", "localhost", "-p", server.redis_tls]
+        shown = ["--cert", identity[0], "--key", identity[1]] if identity else []
+        expect(run([*command, "--cacert", ca, *shown, "PING"]), "PONG\n")
+        refuses([*command, "--cacert", other, *shown, "PING"], "certificate verify failed")
+        # Without TLS the connection is reset.
+        refuses(["redis-cli", "-p", server.redis_tls, "PING"], "reset by peer")
+        command = ["redis-benchmark", "--tls", "--cacert", ca, *shown, "-p", server.redis_tls]
+        for depth in ("1", "16"):
+            out = run([*command, "-t", "set,get", "-n", "2000", "-c", "20", "-P", depth, "--csv"])
+            expect(len([line for line in out.splitlines() if line.startswith('"')]), 3)
+    print("  redis-cli and redis-benchmark")
+
+
+def redis_py_tls(kvlab):
+    python = python_with("redis-newest", "redis")
+    script = HERE / "clients" / "redis_py_tls.py"
+    for server, ca, other, identity in tls_servers(kvlab):
+        print(run([python, script, server.redis_tls, ca, other, *identity]), end="")
+
+
+def node_tls(kvlab):
+    for server, ca, other, identity in tls_servers(kvlab):
+        if not identity:
+            node("ioredis_tls.js", server.redis_tls, ca, other)
+            node("node_redis_tls.js", server.redis_tls, ca, other)
+
+
+def aerospike_python_tls(kvlab):
+    python = python_with("aerospike", "aerospike")
+    script = HERE / "clients" / "aerospike_py_tls.py"
+    for server, ca, other, identity in tls_servers(kvlab):
+        print(run([python, script, server.aerospike_tls, ca, other, *identity]), end="")
+
+
+def bench_tls(kvlab):
+    """Our own client: against the mock, and against a real Redis server."""
+    for server, ca, other, identity in tls_servers(kvlab):
+        for url in (
+            f"rediss://localhost:{server.redis_tls}",
+            f"aerospikes://localhost:{server.aerospike_tls}",
+        ):
+            bench_over_tls(kvlab, url, ca, other, identity)
+    needs("redis-server")
+    with authorities() as (ours, other):
+        for asks in ("no", "yes"):
+            with real_redis(ours, asks) as port:
+                identity = [ours.client_cert, ours.client_key] if asks == "yes" else []
+                bench_over_tls(kvlab, f"rediss://localhost:{port}", ours.ca, other.ca, identity)
+    print("  kvlab bench, with the mock and with redis-server")
+
+
+def bench_over_tls(kvlab, url, ca, other, identity):
+    load = ["--requests", "2000", "--connections", "5", "--quiet"]
+    command = [kvlab, "bench", url, *load]
+    shown = ["--tls-cert", identity[0], "--tls-key", identity[1]] if identity else []
+    run([*command, "--tls-ca", ca, *shown])
+    run([*command, "--tls-skip-verify", *shown])
+    untrusted = "signed by an authority that is not trusted"
+    refuses([*command, *shown], untrusted, code=4)
+    refuses([*command, "--tls-ca", other, *shown], untrusted, code=4)
+    name = ["--tls-server-name", "example.org"]
+    refuses([*command, "--tls-ca", ca, *name, *shown], "not for example.org", code=4)
+    if identity:
+        wanted = "requires a certificate of the client"
+        refuses([*command, "--tls-ca", ca], wanted, code=4)
+
+
+@contextlib.contextmanager
+def real_redis(certificates, asks):
+    """redis-server with TLS on a free port, asking clients for a certificate or not."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = ["redis-server", "--port", "0", "--tls-port", port, "--save", ""]
+    command += ["--tls-cert-file", certificates.cert, "--tls-key-file", certificates.key]
+    command += ["--tls-ca-cert-file", certificates.ca, "--tls-auth-clients", asks]
+    command += ["--dir", certificates.folder]
+    process = subprocess.Popen([str(word) for word in command], stdout=subprocess.DEVNULL)
+    try:
+        deadline = time.monotonic() + 10
+        while not listens(port):
+            if process.poll() is not None or time.monotonic() > deadline:
+                raise RuntimeError("redis-server did not start")
+            time.sleep(0.01)
+        yield port
+    finally:
+        process.terminate()
+        process.wait(timeout=10)
+
+
+def listens(port):
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def refuses(command, words, code=None):
+    """Runs a command that has to fail, with these words."""
+    done = subprocess.run(
+        [str(part) for part in command],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=60,
+    )
+    failed = done.returncode != 0 if code is None else done.returncode == code
+    if not failed or words not in done.stdout:
+        print(done.stdout)
+        raise RuntimeError(f"{command[0]} ended with {done.returncode}, not because of {words!r}")
+
+
 def expect(found, wanted, what="value"):
     if found != wanted:
         raise RuntimeError(f"{what}: expected {wanted!r}, found {found!r}")
@@ -238,6 +395,11 @@ CLIENTS = {
     "aerospike-python": aerospike_python,
     "aerospike-node": aerospike_node,
     "rust-crates": rust_crates,
+    "redis-cli-tls": redis_cli_tls,
+    "redis-py-tls": redis_py_tls,
+    "node-tls": node_tls,
+    "aerospike-python-tls": aerospike_python_tls,
+    "bench-tls": bench_tls,
 }
 
 

@@ -165,7 +165,8 @@ fn handshake(target: &RedisTarget) -> Vec<(BytesMut, bool)> {
         encode_command(arguments, &mut request);
         steps.push((request, login));
     };
-    let password = target.password.as_deref().map(str::as_bytes);
+    let password = target.password.as_ref();
+    let password = password.map(|password| password.reveal().as_bytes());
     let user = target.user.as_deref().map(str::as_bytes);
     match (target.version, password) {
         (RespVersion::Three, Some(password)) => {

@@ -11,7 +11,7 @@ use super::recorder::Part;
 use super::setup::SetupOfAll;
 use super::worker::Remains;
 use super::{RunError, RunResult};
-use crate::limits::Limits;
+use crate::limits::{LimitForm, Limits};
 use crate::random;
 use crate::record::{
     BUSY, Interval, Notice, Outcomes, Phase, Summary, Tally, ThreadLoad, ThreadSummary, is_behind,
@@ -122,6 +122,7 @@ impl Collector {
                 ended: 0,
                 progress: 0.0,
                 connections: 0,
+                connecting: 0,
                 in_flight: 0,
                 backlog: 0,
                 threads: Vec::new(),
@@ -132,6 +133,7 @@ impl Collector {
             interval.end = interval.end.max(part.end);
             interval.tally.merge(&part.tally);
             interval.connections += part.connections;
+            interval.connecting += part.connecting;
             interval.in_flight += part.in_flight;
             interval.backlog += part.backlog;
             if let Some(load) = part.cpu.as_ref().and_then(CpuTime::load) {
@@ -254,6 +256,12 @@ impl Collector {
         let setup = setup.finish(&connects, load);
         let limits = Limits::find(&connects);
         self.notices_of_totals(&mut notices, wanted, at_start);
+        let delayed = limits
+            .bucket
+            .is_some_and(|found| found.form == LimitForm::Delay);
+        if delayed && self.total.connects.login.is_empty() {
+            notices.push(Notice::LimitInLatencies);
+        }
         let summary = Summary {
             load: settings.load,
             pipeline: settings.pipeline,

@@ -53,6 +53,7 @@ pub(crate) struct Part {
     pub(crate) end: Stamp,
     pub(crate) tally: Tally,
     pub(crate) connections: u64,
+    pub(crate) connecting: u64,
     pub(crate) in_flight: u64,
     pub(crate) backlog: u64,
     /// Processor time of the thread; the shell knows it, and there is none under virtual time.

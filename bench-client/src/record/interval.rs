@@ -28,6 +28,8 @@ pub struct Interval {
     pub progress: f64,
     /// Load connections that are up at the end of the interval.
     pub connections: u64,
+    /// Load connections that are being made at the end of the interval.
+    pub connecting: u64,
     /// Requests sent and not answered at the end of the interval.
     pub in_flight: u64,
     /// Requests due and not sent at the end of the interval.

@@ -185,6 +185,9 @@ pub enum Notice {
         /// Connections up.
         up: u64,
     },
+    /// The server delayed new connections that had no login or probe, so that the delay is in the
+    /// latencies of their first requests.
+    LimitInLatencies,
     /// The server went away before the end and did not come back.
     ServerLost(ConnectionLoss),
     /// The kernel gives no receive stamps, so that there is no network latency.

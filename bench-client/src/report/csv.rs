@@ -131,6 +131,7 @@ fn total_cells(interval: &Interval) -> [String; TOTAL_COLUMNS.len()] {
         tally.turns.max_ns().to_string(),
         shares(interval, |thread| thread.cpu_share),
         shares(interval, |thread| thread.spun_share),
+        interval.connecting.to_string(),
     ]
 }
 
@@ -203,7 +204,7 @@ const COLUMNS: [&str; 14] = [
 ];
 
 /// Columns of the rows of class `total`, after the latencies.
-const TOTAL_COLUMNS: [&str; 17] = [
+const TOTAL_COLUMNS: [&str; 18] = [
     "lag_p50_ns",
     "lag_p99_ns",
     "lag_max_ns",
@@ -221,6 +222,7 @@ const TOTAL_COLUMNS: [&str; 17] = [
     "loop_turn_max_ns",
     "cpu_shares",
     "spun_shares",
+    "connecting",
 ];
 
 #[cfg(test)]

@@ -61,6 +61,12 @@ impl<'a> Live<'a> {
         if interval.backlog > interval.connections {
             line.push_str(&format!("  waiting {}", interval.backlog));
         }
+        if interval.connecting > 0 {
+            line.push_str(&format!(
+                "  {} up, {} connecting",
+                interval.connections, interval.connecting
+            ));
+        }
         if interval.is_saturated() {
             line.push_str("  client saturated");
         }
@@ -129,7 +135,7 @@ mod tests {
         // and 99 beyond the median, and fewer than 2 beyond p99.
         let expected = concat!(
             "warm-up                 400.0/s  p50 ~0.524 ms  p99 n/a  errors 0\n",
-            "   0.5 s   50.0 %        400.0/s  p50 ~2.097 ms  p99 n/a  errors 3  waiting 12\n",
+            "   0.5 s   50.0 %        400.0/s  p50 ~2.097 ms  p99 n/a  errors 3  waiting 12  9 up, 1 connecting\n",
         );
         assert_eq!(String::from_utf8(out).unwrap(), expected);
     }
@@ -148,6 +154,9 @@ mod tests {
         // The short interval has no line, but its failures count.
         assert_eq!(text.matches('\r').count(), 1);
         assert_eq!(text.matches('\n').count(), 1);
-        assert!(text.ends_with("errors 6  waiting 12\n"), "{text}");
+        assert!(
+            text.ends_with("errors 6  waiting 12  9 up, 1 connecting\n"),
+            "{text}"
+        );
     }
 }

@@ -13,6 +13,7 @@
 //! sums and rates of them, so they cannot disagree.
 
 mod certificate;
+mod connections;
 mod csv;
 mod found_rate;
 mod hdr_log;

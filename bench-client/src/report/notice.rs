@@ -15,6 +15,7 @@ pub(super) fn kind(notice: &Notice) -> &'static str {
         Notice::StartedLate { .. } => "started_late",
         Notice::TimeoutsExcluded { .. } => "timeouts_excluded",
         Notice::ConnectionsMissing { .. } => "connections_missing",
+        Notice::LimitInLatencies => "limit_in_latencies",
         Notice::ServerLost(_) => "server_lost",
         Notice::NoKernelStamps { .. } => "no_kernel_stamps",
         Notice::StampsMissing { .. } => "stamps_missing",
@@ -62,8 +63,14 @@ pub fn sentence(notice: &Notice) -> String {
             if *count == 1 { "is" } else { "are" },
         ),
         Notice::ConnectionsMissing { wanted, up } => {
-            format!("only {up} of {wanted} connections were up when the load began")
+            format!(
+                "ran with {up} of {wanted} connections: the others were not up when the load began"
+            )
         }
+        Notice::LimitInLatencies => "the server delayed new connections, and the latencies of their \
+                                     first requests hold the delay; with --connect-probe the set-up \
+                                     takes it"
+            .to_owned(),
         Notice::ServerLost(loss) => format!(
             "the connection to {} was lost for good during the run: {}",
             loss.address, loss.error

@@ -11,10 +11,10 @@ use kvlab_timing::{Rate, Stamp, WallClock};
 
 use super::Head;
 use crate::host::Host;
-use crate::limits::Limits;
+use crate::limits::{FoundBucket, FoundCap, LimitForm, Limits, SynRetries};
 use crate::record::{
-    ConnectTally, ErrorKind, Interval, Latency, Notice, Outcomes, Phase, SetupSummary, Summary,
-    Tally, ThreadLoad, ThreadSummary,
+    Cause, CauseCounts, ConnectTally, CurvePoint, ErrorKind, Interval, Latency, Notice, Outcomes,
+    Phase, SetupSummary, Summary, Tally, ThreadLoad, ThreadSummary,
 };
 use crate::settings::{Arrivals, Load, Pipeline, PipelineMode, RedisTarget, Settings, Target};
 
@@ -126,6 +126,12 @@ pub(super) fn open_loop() -> Summary {
         failed: 2,
         lost: 1,
         setup: latencies(&[(20, 131_071)]),
+        tcp: latencies(&[(22, 65_535)]),
+        login: latencies(&[(20, 65_535)]),
+        first_reply: latencies(&[(20, A)]),
+        causes: causes(),
+        texts: [("ERR max number of clients reached".to_owned(), 2)].into(),
+        unsolicited_bytes: 72,
         ..ConnectTally::default()
     };
     let thread = |share, due| ThreadSummary {
@@ -150,8 +156,12 @@ pub(super) fn open_loop() -> Summary {
         },
         connections_wanted: 10,
         connections_at_start: 10,
-        setup: SetupSummary::default(),
-        limits: Limits::default(),
+        setup: SetupSummary {
+            begun: Stamp::from_nanos(400_000_000),
+            all_up: Some(Duration::from_millis(90)),
+            curve: vec![point(0, 0, 10), point(45, 8, 2), point(90, 10, 0)],
+        },
+        limits: limits(),
         threads: vec![thread(0.28, 10_500), thread(0.75, 10_500)],
         sequence_hash: 0x0123_4567_89ab_cdef,
         interrupted: false,
@@ -163,6 +173,45 @@ pub(super) fn open_loop() -> Summary {
             Notice::TimeoutsExcluded { count: 250 },
         ],
         certificate: None,
+    }
+}
+
+fn causes() -> CauseCounts {
+    let mut causes = CauseCounts::default();
+    let line = Cause::ErrorLine(ErrorKind::new(b"ERR"));
+    for cause in [line, line, Cause::ResetLater] {
+        causes.count(cause);
+    }
+    causes
+}
+
+fn point(ms: u64, up: u64, connecting: u64) -> CurvePoint {
+    CurvePoint {
+        at: Duration::from_millis(ms),
+        up,
+        connecting,
+    }
+}
+
+fn limits() -> Limits {
+    Limits {
+        bucket: Some(FoundBucket {
+            burst: 8,
+            per_second: 100.0,
+            measured_burst: 8.125,
+            measured_per_second: 99.5,
+            form: LimitForm::Delay,
+            evidence: 12,
+        }),
+        cap: Some(FoundCap {
+            connections: 10,
+            form: LimitForm::ErrorLine,
+            evidence: 2,
+        }),
+        retries: SynRetries {
+            counts: [3, 1, 0, 0],
+        },
+        hung: 1,
     }
 }
 
@@ -184,6 +233,8 @@ pub(super) fn closed_loop() -> Summary {
         threads: vec![ThreadSummary::default()],
         interrupted: true,
         notices: Vec::new(),
+        setup: SetupSummary::default(),
+        limits: Limits::default(),
         ..open_loop()
     }
 }
@@ -204,6 +255,7 @@ pub(super) fn intervals() -> [Interval; 2] {
         ended: 0,
         progress: 0.0,
         connections: 10,
+        connecting: 0,
         in_flight: 1,
         backlog: 0,
         threads: Vec::new(),
@@ -233,6 +285,7 @@ pub(super) fn intervals() -> [Interval; 2] {
         ended: 202,
         progress: 0.5,
         connections: 9,
+        connecting: 1,
         in_flight: 3,
         backlog: 12,
         threads: vec![

@@ -8,11 +8,12 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::time::Duration;
 
+use super::connections::spread;
 use super::number::{bytes_per_second, counted, micros_each, ms, ms_or_na, percent, rate, seconds};
-use super::quantile::{P50, QUANTILES};
+use super::quantile::QUANTILES;
 use super::table::Table;
-use super::{Head, Report, Support, all_classes, certificate, nanos, notice};
-use crate::record::{ClassTally, ErrorCounts, Interval, Latency, Summary};
+use super::{Head, Report, all_classes, certificate, connections, nanos, notice};
+use crate::record::{ClassTally, ErrorCounts, Interval, Summary};
 use crate::settings::{Arrivals, Load, PipelineMode};
 
 /// Writes the summary at the end of a run.
@@ -79,11 +80,15 @@ fn run_part(head: &Head, summary: &Summary) -> String {
         PipelineMode::Window => "window",
         PipelineMode::Batch => "batch",
     };
-    let mark = if summary.is_saturated() {
-        "CLIENT SATURATED: the figures below are partly its own, see the notes\n"
-    } else {
-        ""
-    };
+    let mut mark = connections::mark(summary).map_or_else(String::new, |short| {
+        format!(
+            "{}: the others were not up when the load began\n",
+            short.to_uppercase()
+        )
+    });
+    if summary.is_saturated() {
+        mark += "CLIENT SATURATED: the figures below are partly its own, see the notes\n";
+    }
     let mut text = format!("{}\n{model}\n", head.target);
     let _ = writeln!(
         text,
@@ -105,7 +110,7 @@ fn run_part(head: &Head, summary: &Summary) -> String {
             let _ = writeln!(text, ", after a warm-up of {}", counted(warmup, "request"));
         }
     }
-    text + mark
+    text + &mark
 }
 
 /// The law of the arrivals.
@@ -245,20 +250,9 @@ fn facts(head: &Head, summary: &Summary) -> String {
         );
         fact(&mut text, "read delay", &delay);
     }
-    let connects = &tally.connects;
-    let connections = format!(
-        "{} of {} up at the start, {} lost, {} failed; set-up {}",
-        summary.connections_at_start,
-        summary.connections_wanted,
-        connects.lost,
-        connects.failed,
-        match P50.of(&connects.setup) {
-            _ if connects.setup.is_empty() => "n/a".to_owned(),
-            Support::None => format!("at most {} ms", ms(connects.setup.max_ns())),
-            median => format!("p50 {} ms", ms_or_na(median)),
-        },
-    );
-    fact(&mut text, "connections", &connections);
+    for (name, value) in connections::facts(summary) {
+        fact(&mut text, name, &value);
+    }
     if let Some(cpu) = cpu(summary) {
         fact(&mut text, "client CPU", &cpu);
     }
@@ -317,16 +311,6 @@ fn error_kinds(errors: &ErrorCounts) -> String {
         .map(|(kind, count)| format!("{kind} {count}"))
         .collect();
     kinds.join(", ")
-}
-
-fn spread(latency: &Latency) -> String {
-    let mut parts: Vec<_> = QUANTILES
-        .iter()
-        .take(3)
-        .map(|quantile| format!("{} {}", quantile.title, ms_or_na(quantile.of(latency))))
-        .collect();
-    parts.push(format!("max {} ms", ms(latency.max_ns())));
-    parts.join(", ")
 }
 
 /// Share of a core per thread, and processor time per request; nothing under virtual time.

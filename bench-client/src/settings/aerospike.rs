@@ -4,13 +4,15 @@ use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use super::{ClassSpec, KeyPattern};
+use super::{AerospikeLogin, ClassSpec, KeyPattern};
 
 /// An Aerospike cluster and the operations to send to it.
 #[derive(Clone, Debug)]
 pub struct AerospikeTarget {
     /// Seed addresses, tried in turn until one answers.
     pub seeds: Vec<SocketAddr>,
+    /// Who logs in; `None` sends no login.
+    pub login: Option<AerospikeLogin>,
     /// Namespace.
     pub namespace: String,
     /// Set; empty for none.
@@ -79,6 +81,7 @@ impl AerospikeTarget {
         operations.retain(|operation| operation.weight > 0);
         Self {
             seeds: vec![seed],
+            login: None,
             namespace: namespace.to_owned(),
             set: set.to_owned(),
             bin: "b".to_owned(),

@@ -8,6 +8,7 @@ mod aerospike;
 mod connect;
 mod keys;
 mod load;
+mod login;
 mod measure;
 mod redis;
 mod tls;
@@ -22,6 +23,7 @@ pub use aerospike::{AerospikeOperation, AerospikeTarget, AerospikeVerb, Retries}
 pub use connect::{ConnectSettings, Renew, WhenDown};
 pub use keys::{KeyPattern, KeySettings};
 pub use load::{Arrivals, Clients, Load, MixOrder, Pipeline, PipelineMode, Stop};
+pub use login::{AerospikeLogin, Password};
 pub use measure::{KernelStamps, Polling};
 pub use redis::{RedisOperation, RedisTarget, RespVersion};
 pub use tls::{Identity, TlsSettings, TlsTextError, Trust, server_name};

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use kvlab_protocol::resp::request::{DATA_PLACEHOLDER, KEY_PLACEHOLDER, parse_command_line};
 
-use super::{ClassSpec, KeyPattern, SettingsError};
+use super::{ClassSpec, KeyPattern, Password, SettingsError};
 
 /// A RESP server and the commands to send to it.
 #[derive(Clone, Debug)]
@@ -14,7 +14,7 @@ pub struct RedisTarget {
     /// User for `AUTH` or `HELLO`; only with a password.
     pub user: Option<String>,
     /// Password; `None` sends no login.
-    pub password: Option<String>,
+    pub password: Option<Password>,
     /// Database for `SELECT`; 0 sends none.
     pub database: u32,
     /// Version of the protocol; 3 sends `HELLO 3`.

@@ -223,6 +223,8 @@ fn responses(evidence: &Evidence) -> Vec<(u64, u64)> {
                 drawn_ns: pair.sojourn_ns(),
                 service_ns: 0,
                 is_data: true,
+                is_too_large: false,
+                row: 0,
                 connection: 0,
             })
             .collect();
@@ -241,6 +243,7 @@ fn responses(evidence: &Evidence) -> Vec<(u64, u64)> {
 
 /// Makes the mock server take the client of these settings, and the client do without a login.
 pub(super) fn fit(config: &mut ServerConfig, settings: &mut Settings) {
+    config.tls.required = settings.tls.is_some();
     match &mut settings.target {
         Target::Redis(target) => {
             (target.user, target.password) = (None, None);
@@ -248,7 +251,10 @@ pub(super) fn fit(config: &mut ServerConfig, settings: &mut Settings) {
             let databases = usize::try_from(databases).unwrap_or(usize::MAX);
             config.redis.databases = config.redis.databases.max(databases);
         }
-        Target::Aerospike(target) => config.aerospike.namespaces = vec![target.namespace.clone()],
+        Target::Aerospike(target) => {
+            target.login = None;
+            config.aerospike.namespaces = vec![target.namespace.clone()];
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod accounting;
 mod arrivals;
+mod connections;
 mod exactness;
 mod figures;
 mod latency;
@@ -67,6 +68,7 @@ pub fn judge(evidence: &Evidence, expect: &Expect, floor: Option<&Floor>) -> Jud
     if let Tier::Virtual { leg_ns } = evidence.tier {
         findings.push(exactness::rows(evidence, leg_ns));
     }
+    findings.extend(connections::findings(evidence, expect));
     let basis = Basis {
         evidence,
         expect,

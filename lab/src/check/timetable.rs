@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use kvlab_bench_client::record::RowKind;
 use kvlab_bench_client::settings::{Arrivals, Load, PipelineMode};
 use kvlab_mock_server::exchange::Class;
+use kvlab_mock_server::stamp::FaultKind;
 use kvlab_timing::Stamp;
 
 use super::accounting::{all_load_answered, is_harmless};
@@ -46,8 +47,8 @@ pub(crate) fn timetable_from(evidence: &Evidence, from: Stamp) -> Timetable {
     if !evidence.server.cuts.is_empty() {
         return Timetable::Unknown("the server ended connections");
     }
-    if !evidence.server.throttles.is_empty() {
-        return Timetable::Unknown("the server had throttles");
+    if evidence.server.limits_connections() {
+        return Timetable::Unknown("the server limited connections");
     }
     if !all_load_answered(evidence) {
         return Timetable::Unknown("not every request was answered");
@@ -61,6 +62,9 @@ pub(crate) fn timetable_from(evidence: &Evidence, from: Stamp) -> Timetable {
             if pair.server.queue_place.is_some() {
                 return Timetable::Unknown("other requests passed the queue too");
             }
+            if pair.server.throttle_place.is_some() {
+                return Timetable::Unknown("other requests asked the throttles too");
+            }
             continue;
         }
         let Some(pool) = pools.of_address.get(&pair.client.local) else {
@@ -68,10 +72,16 @@ pub(crate) fn timetable_from(evidence: &Evidence, from: Stamp) -> Timetable {
         };
         by_pool.entry(*pool).or_default().push(pair);
     }
+    let mut server = server(evidence);
     let mut threads = Vec::new();
     for (pool, pairs) in &mut by_pool {
         pairs.sort_by_key(|pair| (pair.client.intended, pair.client.sent, pair.key()));
-        let thread = thread(evidence, pairs);
+        let thread = thread(evidence, pairs, server.rows.len());
+        if !server.throttles.is_empty() {
+            server
+                .rows
+                .extend(pairs.iter().map(|pair| pair.server.clone()));
+        }
         if pools.connections.get(*pool) != Some(&thread.0.connections.len()) {
             return Timetable::Unknown("connections were made anew or not used");
         }
@@ -79,7 +89,7 @@ pub(crate) fn timetable_from(evidence: &Evidence, from: Stamp) -> Timetable {
     }
     let mut responses = Vec::new();
     let mut differing = Vec::new();
-    let simulated = simulate(&server(evidence), &threads);
+    let simulated = simulate(&server, &threads);
     for (pair, served) in by_pool.values().flatten().zip(simulated.iter().flatten()) {
         if is_timed(&pair.client) && pair.client.intended >= from {
             responses.push(served.received_ns - pair.client.intended.as_nanos());
@@ -106,23 +116,27 @@ fn server(evidence: &Evidence) -> Server {
         freezes: evidence.server.freezes(),
         line: evidence.server.line(),
         shapes: evidence.server.shapes(),
+        throttles: evidence.rule().throttles,
+        rows: Vec::new(),
     }
 }
 
-/// One thread of the client and what it was to send.
-fn thread(evidence: &Evidence, pairs: &[&Pair]) -> (Pool, Vec<Arrival>) {
+/// One thread of the client and what it was to send; its rows stand behind `before` others.
+fn thread(evidence: &Evidence, pairs: &[&Pair], before: usize) -> (Pool, Vec<Arrival>) {
     let pipeline = evidence.settings.pipeline;
     let pool = Pool {
         connections: in_order_of_use(pairs),
         depth: usize::try_from(pipeline.depth.get()).unwrap_or(usize::MAX),
         batch: pipeline.mode == PipelineMode::Batch,
     };
-    let arrivals = pairs.iter().map(|pair| Arrival {
+    let arrivals = (before..).zip(pairs).map(|(row, pair)| Arrival {
         intended_ns: pair.client.intended.as_nanos(),
         connection: pair.server.connection,
         drawn_ns: pair.server.drawn_ns,
         service_ns: pair.server.service_ns,
         is_data: pair.server.class != Class::Admin,
+        is_too_large: pair.server.fault == FaultKind::TooLarge,
+        row,
     });
     (pool, arrivals.collect())
 }

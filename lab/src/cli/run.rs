@@ -374,7 +374,9 @@ fn save(file: &Path, document: &str) -> anyhow::Result<()> {
 
 fn status_of(error: &PartError) -> ExitStatus {
     match error {
-        PartError::Client(RunError::NoConnection { .. }) => ExitStatus::NoConnection,
+        PartError::Client(RunError::NoConnection { .. } | RunError::Tls { .. }) => {
+            ExitStatus::NoConnection
+        }
         PartError::Client(RunError::LoginRefused { .. }) => ExitStatus::LoginRefused,
         _ => ExitStatus::Failed,
     }

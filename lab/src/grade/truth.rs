@@ -284,6 +284,8 @@ fn arrivals(count: u64, rate: f64, first: Stamp, mock: &Mock) -> Vec<Arrival> {
             drawn_ns: law.quantile_ns(share(delay)).round() as u64,
             service_ns: service.quantile_ns(share(work)).round() as u64,
             is_data: true,
+            is_too_large: false,
+            row: 0,
             connection: 0,
         })
         .collect()

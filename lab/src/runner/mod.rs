@@ -13,7 +13,8 @@ use kvlab_bench_client::record::{ClientRow, RowKind, Summary};
 use kvlab_bench_client::settings::Target;
 use kvlab_bench_client::{RunError, Settings};
 use kvlab_mock_server::latency::{Cut, Freeze, LatencyRules, Queue, Shape};
-use kvlab_mock_server::limit::Throttle;
+use kvlab_mock_server::limit::{ConnectionLimits, Throttle};
+use kvlab_mock_server::truth::Counts;
 use kvlab_mock_server::{ServerConfig, StartError};
 use kvlab_timing::Stamp;
 
@@ -21,6 +22,7 @@ use crate::noise::MachineUse;
 use crate::truth::Joined;
 use crate::truth::cuts::Cuts;
 use crate::truth::line::LineRule;
+use crate::truth::lives::Lives;
 use crate::truth::shapes::Shapes;
 use crate::truth::throttle::Throttles;
 use crate::truth::timing::{Freezes, Rule};
@@ -40,6 +42,10 @@ pub struct Evidence {
     pub server: ServerFacts,
     /// Which thread of the client each load connection belonged to, where that is certain.
     pub pools: Option<Pools>,
+    /// What the server counted.
+    pub counts: Counts,
+    /// What was to become of every attempt to connect; under virtual time alone.
+    pub lives: Option<Lives>,
     /// What the machine did meanwhile; nothing under virtual time.
     pub machine: Option<MachineUse>,
 }
@@ -123,6 +129,8 @@ pub struct ServerFacts {
     pub freezes: Vec<Freeze>,
     /// The moments at which it was to end connections.
     pub cuts: Vec<Cut>,
+    /// What it was to limit connections to.
+    pub connections: ConnectionLimits,
     /// Its throttles.
     pub throttles: Vec<Throttle>,
 }
@@ -136,6 +144,7 @@ impl ServerFacts {
             queue: config.queue.clone(),
             freezes: config.freezes.clone(),
             cuts: config.cuts.clone(),
+            connections: config.connections.clone(),
             throttles: config.requests.throttles.clone(),
         }
     }
@@ -161,6 +170,12 @@ impl ServerFacts {
         })
     }
 
+    /// Whether it may hold, turn away or end connections.
+    #[must_use]
+    pub fn limits_connections(&self) -> bool {
+        self.connections != ConnectionLimits::default()
+    }
+
     /// Its cuts as moments.
     #[must_use]
     pub fn cuts(&self) -> Cuts {
@@ -169,6 +184,13 @@ impl ServerFacts {
 }
 
 impl Evidence {
+    /// The cuts of its server, and the ends that limits gave to connections.
+    #[must_use]
+    pub fn cuts(&self) -> Cuts {
+        let ends = self.lives.iter().flat_map(Lives::ends);
+        self.server.cuts().with_ends(ends.collect())
+    }
+
     /// What the rows have to keep.
     #[must_use]
     pub fn rule(&self) -> Rule {
@@ -176,7 +198,7 @@ impl Evidence {
             freezes: self.server.freezes(),
             shapes: self.server.shapes(),
             line: self.server.line(),
-            cuts: self.server.cuts(),
+            cuts: self.cuts(),
             throttles: Throttles::new(&self.server.throttles),
             open: self.settings.load.is_open(),
         }
@@ -193,6 +215,12 @@ pub enum PartError {
     /// The server has no port for the client's protocol.
     #[error("the server has no port for this protocol")]
     NoPort,
+    /// TLS is asked for where there is none.
+    #[error(
+        "tls: there is no TLS under virtual time, where no byte leaves the process; run it in real \
+         time"
+    )]
+    NoTls,
     /// The client has no result.
     #[error(transparent)]
     Client(#[from] RunError),

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use kvlab_bench_client::settings::{Arrivals, Load, Stop, Target};
-use kvlab_bench_client::{Control, Settings};
+use kvlab_bench_client::settings::{Arrivals, Load, Stop, Target, TlsSettings, Trust};
+use kvlab_bench_client::{Control, RunError, Settings};
 use kvlab_mock_server::latency::Distribution;
 use kvlab_mock_server::{MockServer, ServerConfig};
 use kvlab_timing::Rate;
@@ -52,16 +52,18 @@ pub fn run_filled(
 ) -> Result<Evidence, PartError> {
     let server = MockServer::start(config)?;
     let address = match settings.target {
-        Target::Redis(_) => server.redis_addr(),
-        Target::Aerospike(_) => server.aerospike_addr(),
+        Target::Redis(_) => server.redis_addr().or(server.redis_tls_addr()),
+        Target::Aerospike(_) => server.aerospike_addr().or(server.aerospike_tls_addr()),
     };
     let address = address.ok_or(PartError::NoPort)?;
     aim(&mut settings, address);
+    settings.tls = trust(&server)?;
     let shared = server.shared();
     let facts = ServerFacts::new(&shared.config, shared.started);
     let control = control.for_another_server();
     if let Some(mut filling) = filling {
         aim(&mut filling, address);
+        filling.tls.clone_from(&settings.tls);
         client.run(&filling, &control)?;
     }
     let before = ProcessorTime::now();
@@ -76,10 +78,24 @@ pub fn run_filled(
             .zip(after)
             .map(|(before, after)| after.since(&before)),
         joined: join(result.rows, truth.rows, Network::Lossy),
+        counts: truth.stats.counts,
+        lives: None,
         summary: result.summary,
         settings,
         server: facts,
     })
+}
+
+/// TLS to a server that speaks nothing else, with a certificate that it made for the run.
+fn trust(server: &MockServer) -> Result<Option<TlsSettings>, PartError> {
+    let Some(ca_pem) = server.ca_pem() else {
+        return Ok(None);
+    };
+    let trusted = TlsSettings::new("localhost")
+        .and_then(|tls| Ok(tls.trusting(Trust::from_pem(ca_pem.as_bytes())?)));
+    Ok(Some(
+        trusted.map_err(|error| RunError::NoTls(error.to_string()))?,
+    ))
 }
 
 /// Runs one client between two measurements of the floor.

@@ -5,6 +5,9 @@
 //! in the order (connection, sequence), where connections are numbered as they are made; then the
 //! server's timers of that moment run, then the client's. Nothing depends on the machine, its number
 //! of cores or the date, so a run is the same bit for bit wherever it runs.
+//!
+//! A client is connected a leg after the server accepted its connection, which in the backlog form of a
+//! limit may be later than its arrival, or never.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap};
@@ -18,13 +21,16 @@ use kvlab_bench_client::virtual_shell::{ClientAction, ClientConnId, VirtualClien
 use kvlab_bench_client::{Control, RunResult, Settings};
 use kvlab_mock_server::dialect::Listener;
 use kvlab_mock_server::event::ConnId;
+use kvlab_mock_server::exchange::Protocol;
 use kvlab_mock_server::virtual_shell::VirtualServer;
 use kvlab_mock_server::{ServerConfig, Truth};
 use kvlab_timing::{Stamp, VirtualClock};
 
 use super::client::{Client, Own};
 use super::{Evidence, PartError, Pools, ServerFacts, Tier, aim, connections_by_thread};
+use crate::truth::accept::AcceptRule;
 use crate::truth::join::{Network, join};
+use crate::truth::lives::Lives;
 
 /// Runs one client against a server of its own under virtual time.
 ///
@@ -63,11 +69,14 @@ pub fn run_watched(
 ) -> Result<Evidence, PartError> {
     // Without any delay a closed loop would never leave its first moment.
     let leg_ns = leg_ns.max(1);
+    if config.speaks_tls() {
+        return Err(PartError::NoTls);
+    }
     let facts = ServerFacts::new(&config, START);
     let server = VirtualServer::new(config, START);
-    let listener = match settings.target {
-        Target::Redis(_) => Listener::Redis,
-        Target::Aerospike(_) => Listener::Aerospike,
+    let (listener, protocol) = match settings.target {
+        Target::Redis(_) => (Listener::Redis, Protocol::Redis),
+        Target::Aerospike(_) => (Listener::Aerospike, Protocol::Aerospike),
     };
     let address = server.address(listener).ok_or(PartError::NoPort)?;
     aim(&mut settings, address);
@@ -82,11 +91,17 @@ pub fn run_watched(
     let pools = Pools::from_rows(&result.rows, &connections_by_thread(&result.summary));
     let mut joined = join(result.rows, truth.rows, Network::Exact);
     facts.cuts().excuse(&mut joined, leg_ns);
+    let rule = AcceptRule::new(&facts.connections, protocol, START.as_nanos());
+    let lives = Lives::new(&rule, result.connects, &joined, leg_ns);
+    lives.excuse(&mut joined);
+    lives.note_holds(&mut joined);
     Ok(Evidence {
         tier: Tier::Virtual { leg_ns },
         pools,
         machine: None,
         joined,
+        counts: truth.stats.counts,
+        lives: Some(lives),
         summary: result.summary,
         settings,
         server: facts,
@@ -135,8 +150,8 @@ enum Event {
     ToClient(Bytes),
     /// The server learns that the client closed.
     ClosedByClient,
-    /// The client learns that the server closed.
-    ClosedByServer,
+    /// The client learns that the server ended the connection, and how.
+    ClosedByServer(SocketEnd),
 }
 
 impl PartialEq for Pending {
@@ -269,8 +284,8 @@ impl World {
                 self.client.handle_bytes(now, client, &bytes);
                 self.take_actions();
             }
-            (Event::ClosedByServer, _) => {
-                self.client.handle_closed(now, client, SocketEnd::Closed);
+            (Event::ClosedByServer(end), _) => {
+                self.client.handle_closed(now, client, end);
                 self.take_actions();
             }
         }
@@ -323,7 +338,12 @@ impl World {
                 self.after_a_leg(connection, Event::ToClient(output.bytes));
             }
             if output.close {
-                self.after_a_leg(connection, Event::ClosedByServer);
+                let end = if output.reset {
+                    SocketEnd::Reset
+                } else {
+                    SocketEnd::Closed
+                };
+                self.after_a_leg(connection, Event::ClosedByServer(end));
             }
         }
     }

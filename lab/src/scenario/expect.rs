@@ -238,6 +238,8 @@ pub struct Expect {
     pub clamp: Option<Limit>,
     /// Requests that may fail: errors, time-outs, lost and never sent ones together.
     pub failed: u64,
+    /// What the server is to have done with connections, by its own count.
+    pub connections: ExpectedConnections,
     /// How many requests of the measured part end in a certain way, exactly.
     pub counts: Counts,
 }
@@ -266,6 +268,30 @@ pub struct Counts {
     pub out_of_memory: Option<u64>,
     /// Refused because nobody may run their command.
     pub blocked: Option<u64>,
+}
+
+/// How many connections are to have met what; what is not given is not judged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ExpectedConnections {
+    /// Let in.
+    pub accepted: Option<u64>,
+    /// Held before they were read.
+    pub held: Option<u64>,
+    /// Left in the backlog before they were accepted.
+    pub waited: Option<u64>,
+    /// Told why they are not served.
+    pub told: Option<u64>,
+    /// Closed without a word.
+    pub closed: Option<u64>,
+    /// Reset when they came.
+    pub reset: Option<u64>,
+    /// Ended because they were idle.
+    pub idle: Option<u64>,
+    /// Ended because of their age.
+    pub aged: Option<u64>,
+    /// Ended because their replies were not taken.
+    pub output: Option<u64>,
 }
 
 /// The default tolerance of the reported service time. To those above the median the floor's own

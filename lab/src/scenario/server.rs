@@ -51,8 +51,10 @@ pub(super) struct RawServer {
     workers: usize,
     seed: u64,
     spin: bool,
+    tls: bool,
     redis_version: Option<Spanned<String>>,
     namespaces: Vec<String>,
+    user: OneOrMore,
 }
 
 impl Default for RawServer {
@@ -86,8 +88,10 @@ impl Default for RawServer {
             workers: usual.workers,
             seed: 1,
             spin: usual.spin,
+            tls: false,
             redis_version: None,
             namespaces: usual.aerospike.namespaces,
+            user: OneOrMore::default(),
         }
     }
 }
@@ -154,6 +158,7 @@ impl RawServer {
             queue: one(self.queue.as_ref(), "queue")?,
             freezes: self.freeze.parse("freeze")?,
             cuts: self.cut.parse("cut")?,
+            users: self.user.parse("user")?,
             requests: RequestLimits {
                 throttles: self.throttle.parse("throttle")?,
                 sizes: self.size_limit.parse("size-limit")?,
@@ -174,6 +179,8 @@ impl RawServer {
                 (Some(text.span().start), format!("redis-version: {error}"))
             })?;
         }
+        // With a certificate made for the run, which the client trusts.
+        config.tls.required = self.tls;
         config.redis.databases = self.databases;
         config.aerospike.namespaces = self.namespaces;
         config.check().map_err(|error| (None, error.to_string()))?;

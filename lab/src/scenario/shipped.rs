@@ -41,6 +41,8 @@ macro_rules! files {
 }
 
 const FILES: &[(&str, &str)] = &files![
+    "accounts",
+    "connections",
     "constant-50",
     "faults",
     "fixed-hash",
@@ -49,6 +51,9 @@ const FILES: &[(&str, &str)] = &files![
     "full-closed",
     "full-open",
     "injection",
+    "limits",
+    "limits-aerospike",
+    "limits-redis",
     "long-freeze",
     "matrix",
     "queue",

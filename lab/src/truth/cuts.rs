@@ -6,6 +6,7 @@
 //! ```
 
 use std::collections::HashMap;
+use std::net::SocketAddr;
 
 use kvlab_bench_client::record::Outcome;
 use kvlab_mock_server::latency::Cut;
@@ -19,6 +20,8 @@ use super::{Joined, Pair};
 pub struct Cuts {
     started: u64,
     all: Vec<Cut>,
+    /// When the server ended connections for other reasons, which are checked elsewhere.
+    ended: HashMap<(SocketAddr, u32), u64>,
 }
 
 impl Cuts {
@@ -28,7 +31,15 @@ impl Cuts {
         Self {
             started: started.as_nanos(),
             all: cuts.to_vec(),
+            ended: HashMap::new(),
         }
+    }
+
+    /// The same with the moments at which the server ended connections for other reasons.
+    #[must_use]
+    pub fn with_ends(mut self, ends: HashMap<(SocketAddr, u32), u64>) -> Self {
+        self.ended = ends;
+        self
     }
 
     /// Whether there are none.
@@ -89,15 +100,29 @@ impl Cuts {
     pub(super) fn keeps(&self, pair: &Pair, first_read: u64) -> bool {
         let server = &pair.server;
         // Later than the first read, since a cut at or before it would have prevented that.
-        let cut = self
-            .after(Some(server.connection), first_read)
-            .unwrap_or(u64::MAX);
+        let cut = self.after(Some(server.connection), first_read);
+        let ended = self.ended.get(&(server.peer, server.ordinal)).copied();
+        if let Some(end) = ended.filter(|end| cut.is_none_or(|cut| *end < cut)) {
+            return keeps_end(pair, end);
+        }
+        let cut = cut.unwrap_or(u64::MAX);
         let (read, due) = (server.read.as_nanos(), server.due.as_nanos());
         let was_cut = server.fault == FaultKind::Cut;
         read < cut
             && !(server.answered && due > cut)
             && !(was_cut && (server.answered || cut == u64::MAX || (server.started && due <= cut)))
     }
+}
+
+/// Whether a pair keeps an end that is no cut: what is due at that moment may be answered still, or not
+/// any more.
+fn keeps_end(pair: &Pair, end: u64) -> bool {
+    let server = &pair.server;
+    let (read, due) = (server.read.as_nanos(), server.due.as_nanos());
+    let was_cut = server.fault == FaultKind::Cut;
+    read <= end
+        && !(server.answered && due > end)
+        && !(was_cut && (server.answered || (server.started && due < end)))
 }
 
 #[cfg(test)]

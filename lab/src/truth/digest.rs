@@ -44,7 +44,7 @@ impl Fnv1a {
 #[must_use]
 pub fn of_pairs(pairs: &[Pair]) -> u64 {
     let mut hash = Fnv1a::default();
-    for Pair { client, server } in pairs {
+    for Pair { client, server, .. } in pairs {
         address(&mut hash, client.local);
         for number in [
             u64::from(client.ordinal),

@@ -55,6 +55,9 @@ pub struct Pair {
     pub client: ClientRow,
     /// The server's row.
     pub server: ServerRow,
+    /// How long it lay at the server before it was read, because its connection was held; known under
+    /// virtual time.
+    pub held_ns: u64,
 }
 
 impl Pair {
@@ -71,10 +74,10 @@ impl Pair {
         is_measured(&self.client)
     }
 
-    /// `written - read`: how long the server had the request.
+    /// `written - read`, and what its connection was held: how long the server had the request.
     #[must_use]
     pub fn sojourn_ns(&self) -> u64 {
-        self.server.written.saturating_since(self.server.read)
+        self.held_ns + self.server.written.saturating_since(self.server.read)
     }
 
     /// `received - sent`, if a reply came.
@@ -143,7 +146,11 @@ pub fn join(mut client: Vec<ClientRow>, mut server: Vec<ServerRow>, network: Net
             joined.server_only.push(row);
         }
         match server.next_if(|row| Key::from(row) == key) {
-            Some(server) => joined.pairs.push(Pair { client, server }),
+            Some(server) => joined.pairs.push(Pair {
+                client,
+                server,
+                held_ns: 0,
+            }),
             None if is_excused(client.outcome, network) => joined.excused.push(client),
             None => joined.client_only.push(client),
         }
@@ -220,6 +227,7 @@ pub(crate) mod tests {
                 answered: true,
                 fault: FaultKind::None,
             },
+            held_ns: 0,
         }
     }
 

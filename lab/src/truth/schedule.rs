@@ -9,6 +9,9 @@
 //! replies are there). The network takes the same time for every message, and client and server take
 //! none.
 //!
+//! Where there are throttles, a request asks them when it would start otherwise and the one before it on
+//! its connection has started ([`super::throttle`]); what it is told is held like by a freeze.
+//!
 //! What happens at one moment happens in this order: replies reach the client, requests reach the
 //! server, requests held by a freeze start (all by the numbers of their connections, and a request that
 //! arrives finds those before it on its connection started), new requests are due.
@@ -19,8 +22,11 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
+use kvlab_mock_server::ServerRow;
+
 use super::line::{Line, LineRule};
 use super::shapes::Shapes;
+use super::throttle::{Throttles, Told};
 use super::timing::Freezes;
 
 /// One request of the timetable.
@@ -37,6 +43,10 @@ pub struct Arrival {
     pub service_ns: u64,
     /// Whether it reads or writes: then the queue and the shapes concern it.
     pub is_data: bool,
+    /// Whether the server refuses it for its size.
+    pub is_too_large: bool,
+    /// Its row in [`Server::rows`], for the throttles to look at.
+    pub row: usize,
 }
 
 /// The places of one client thread.
@@ -61,6 +71,10 @@ pub struct Server {
     pub line: Option<LineRule>,
     /// How it changes delays over time.
     pub shapes: Shapes,
+    /// Its throttles, before anybody asked them.
+    pub throttles: Throttles,
+    /// What throttles look at of the requests: class, command and bytes. Empty without throttles.
+    pub rows: Vec<ServerRow>,
 }
 
 /// When a request of the timetable was sent and answered.
@@ -79,6 +93,7 @@ pub fn simulate(server: &Server, threads: &[(Pool, Vec<Arrival>)]) -> Vec<Vec<Se
     let mut run = Run {
         server,
         line: server.line.map(Line::new),
+        throttles: server.throttles.clone(),
         threads: threads.iter().map(Thread::new).collect(),
         events: BinaryHeap::new(),
         count: 0,
@@ -103,6 +118,7 @@ pub fn simulate(server: &Server, threads: &[(Pool, Vec<Arrival>)]) -> Vec<Vec<Se
 struct Run<'a> {
     server: &'a Server,
     line: Option<Line>,
+    throttles: Throttles,
     threads: Vec<Thread<'a>>,
     events: BinaryHeap<Reverse<Event>>,
     /// Events so far, which tells those apart that are alike.
@@ -148,8 +164,18 @@ struct Connection {
     in_flight: usize,
     last_due: u64,
     is_free: bool,
-    /// Requests that a freeze holds, with their starts.
-    held: VecDeque<(u64, usize)>,
+    last_start: u64,
+    /// Requests that have not started.
+    held: VecDeque<Held>,
+}
+
+/// A request that reached the server and has not started.
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    arrived: u64,
+    index: usize,
+    /// What the throttles told it, once it asked.
+    told: Option<Told>,
 }
 
 impl<'a> Thread<'a> {
@@ -277,38 +303,63 @@ impl Run<'_> {
 
     /// A request reaches the server.
     fn arrive(&mut self, event: &Event) {
-        self.start_held(event);
-        let start = self.server.freezes.leave(event.connection, event.moment);
-        if start == event.moment {
-            self.start(event, event.index);
-            return;
-        }
         let connection = &mut self.threads[event.thread].connections[event.place];
-        connection.held.push_back((start, event.index));
-        self.push(start, What::Leave, (event.thread, event.place, event.index));
+        connection.held.push_back(Held {
+            arrived: event.moment,
+            index: event.index,
+            told: None,
+        });
+        self.start_held(event);
     }
 
-    /// Starts those held requests of a connection whose time has come.
+    /// Starts those held requests of a connection whose time has come, and sets an event for the next.
     fn start_held(&mut self, event: &Event) {
+        let here = (event.thread, event.place);
+        let server = self.server;
+        let leave = |moment| server.freezes.leave(event.connection, moment);
         loop {
-            let connection = &mut self.threads[event.thread].connections[event.place];
-            let next = connection
-                .held
-                .pop_front_if(|(start, _)| *start <= event.moment);
-            match next {
-                Some((_, index)) => self.start(event, index),
-                None => return,
+            let thread = &mut self.threads[event.thread];
+            let connection = &mut thread.connections[event.place];
+            let Some(next) = connection.held.front().copied() else {
+                return;
+            };
+            let asks = leave(next.arrived.max(connection.last_start));
+            if asks > event.moment {
+                self.push(asks, What::Leave, (here.0, here.1, next.index));
+                return;
             }
+            let arrival = thread.arrivals.get(next.index).map(|(arrival, _)| *arrival);
+            let row = arrival.filter(|arrival| !arrival.is_too_large);
+            let row = row.and_then(|arrival| server.rows.get(arrival.row));
+            let told = next.told.unwrap_or_else(|| match row {
+                Some(row) => self.throttles.ask(row, asks),
+                None => Told::Turn(asks),
+            });
+            let (starts, passes) = match told {
+                Told::Turn(turn) => (leave(turn.max(asks)), true),
+                Told::Error | Told::Drop => (asks, false),
+            };
+            if starts > event.moment {
+                if let Some(front) = connection.held.front_mut() {
+                    front.told = Some(told);
+                }
+                self.push(starts, What::Leave, (here.0, here.1, next.index));
+                return;
+            }
+            connection.held.pop_front();
+            connection.last_start = starts;
+            self.start(event, next.index, passes);
         }
     }
 
     /// Request `index` of the event's thread starts on the event's connection, at its moment.
-    fn start(&mut self, event: &Event, index: usize) {
+    fn start(&mut self, event: &Event, index: usize, passes: bool) {
         let thread = &mut self.threads[event.thread];
         let Some((arrival, _)) = thread.arrivals.get(index).copied() else {
             return;
         };
         let begin = match &mut self.line {
+            _ if !passes || arrival.is_too_large => None,
             Some(line) if arrival.is_data => line.pass(event.moment, arrival.service_ns),
             _ => Some(event.moment),
         };
@@ -321,8 +372,12 @@ impl Run<'_> {
             // Refused at once.
             None => event.moment,
         };
+        let written = match self.server.rows.get(arrival.row) {
+            Some(row) if begin.is_some() => self.throttles.reply(row, event.moment),
+            _ => event.moment,
+        };
         let connection = &mut thread.connections[event.place];
-        let due = ready.max(connection.last_due);
+        let due = ready.max(written).max(connection.last_due);
         let due = self.server.freezes.leave(event.connection, due);
         connection.last_due = due;
         let received = due + self.server.leg_ns;
@@ -338,6 +393,7 @@ mod tests {
     use kvlab_mock_server::latency::Freeze;
     use kvlab_timing::Stamp;
 
+    use super::super::join::tests::pair;
     use super::super::{Quantile, Sorted};
     use super::*;
 
@@ -358,6 +414,8 @@ mod tests {
             drawn_ns,
             service_ns: 0,
             is_data: true,
+            is_too_large: false,
+            row: 0,
         }
     }
 
@@ -535,6 +593,8 @@ mod tests {
             drawn_ns: 1,
             service_ns: 10,
             is_data: true,
+            is_too_large: false,
+            row: 0,
         };
         let thread = |number: u64, moments: &[u64]| {
             let pool = Pool {
@@ -571,6 +631,46 @@ mod tests {
     }
 
     #[test]
+    fn requests_take_their_turns_by_the_throttles() {
+        // One at once and one each microsecond; a batch of three, and one from another connection
+        // while the second waits: connections take turns, as each has one request that asks.
+        let row = pair(7, 0, 0).server;
+        let throttle = "ops=1000000/s,burst=1".parse().unwrap();
+        let server = Server {
+            leg_ns: 100,
+            throttles: Throttles::new(&[throttle]),
+            rows: vec![row],
+            ..Server::default()
+        };
+        let thread = |number: u64, moments: &[u64]| {
+            let pool = Pool {
+                connections: vec![number],
+                ..pool(1, 4)
+            };
+            let arrivals = moments
+                .iter()
+                .map(|at| arrival(*at, 10))
+                .collect::<Vec<_>>();
+            (pool, arrivals)
+        };
+        let threads = [thread(0, &[0, 0, 0]), thread(1, &[500])];
+        let served = simulate(&server, &threads);
+        let received: Vec<Vec<u64>> = served
+            .iter()
+            .map(|thread| thread.iter().map(|served| served.received_ns).collect())
+            .collect();
+        assert_eq!(received, [vec![210, 1_210, 3_210], vec![2_210]]);
+        // Refused at once, and behind what is refused nothing waits.
+        let refusing = Server {
+            throttles: Throttles::new(&["ops=1000000/s,burst=1,then=error".parse().unwrap()]),
+            ..server
+        };
+        let served = simulate(&refusing, &[thread(0, &[0, 0, 1_000])]);
+        let received: Vec<u64> = served[0].iter().map(|served| served.received_ns).collect();
+        assert_eq!(received, [210, 210, 1_210]);
+    }
+
+    #[test]
     fn a_request_that_arrives_finds_those_held_before_it_started() {
         // A freeze until 1000. On connection 5 one waits for its end, on 9 one arrives right then.
         let freeze: Freeze = "at=0,for=1us".parse().unwrap();
@@ -589,6 +689,8 @@ mod tests {
             drawn_ns: 0,
             service_ns: 10,
             is_data: true,
+            is_too_large: false,
+            row: 0,
         };
         let threads = [
             (

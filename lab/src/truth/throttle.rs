@@ -35,6 +35,9 @@ struct Meter {
     throttle: Throttle,
     window_ns: u128,
     levels: BTreeMap<Option<IpAddr>, Level>,
+    /// The latest moment at which anybody asked. One that is told later and lies before it counts as
+    /// that one.
+    latest: u64,
 }
 
 /// The throttles of a server at some moment.
@@ -60,6 +63,7 @@ impl Throttles {
             window_ns: throttle.window.as_nanos(),
             throttle: throttle.clone(),
             levels: BTreeMap::new(),
+            latest: 0,
         };
         Self(throttles.iter().map(meter).collect())
     }
@@ -104,7 +108,10 @@ impl Throttles {
         for meter in self.0.iter_mut().filter(|meter| meter.selects(row)) {
             if !meter.counts_replies() {
                 let tokens = meter.tokens(row);
-                turn = turn.max(meter.take(row, asked, tokens));
+                let own = meter.take(row, asked, tokens);
+                if meter.throttle.then == AtLimit::Delay {
+                    turn = turn.max(own);
+                }
             }
         }
         Told::Turn(turn)
@@ -171,19 +178,27 @@ impl Meter {
 
     fn has(&mut self, row: &ServerRow, now: u64, tokens: u128) -> bool {
         let wanted = tokens * self.window_ns;
+        self.latest = self.latest.max(now);
+        let now = self.latest;
         let level = self.level(row, now);
         level.as_of == now && level.units >= wanted
     }
 
     fn take(&mut self, row: &ServerRow, now: u64, tokens: u128) -> u64 {
         let (wanted, amount) = (tokens * self.window_ns, u128::from(self.throttle.amount));
-        let level = self.level(row, now);
+        self.latest = self.latest.max(now);
+        let latest = self.latest;
+        let level = self.level(row, latest);
         let wait = wanted.saturating_sub(level.units).div_ceil(amount);
         level.units = level.units + wait * amount - wanted;
         level.as_of = level
             .as_of
             .saturating_add(u64::try_from(wait).unwrap_or(u64::MAX));
-        level.as_of
+        if level.as_of > latest {
+            level.as_of
+        } else {
+            now
+        }
     }
 }
 

@@ -5,8 +5,10 @@
 //!
 //! Exit codes are those of all of kvlab. A server ends with 0 (it was told to stop by SIGINT or
 //! SIGTERM, or help was asked for), with 1 (it served, but not all rows could be written) or with 2
-//! (the command line, the file or an address cannot be used, so it did not start).
+//! (the command line, the file or an address cannot be used, or too few files may be open, so it did
+//! not start).
 
+mod files;
 mod options;
 mod port;
 mod ports_file;
@@ -22,8 +24,8 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::Parser;
 use clap::error::ErrorKind;
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
+pub use files::TooFewFiles;
 pub use options::ServeArgs;
 pub use port::Port;
 pub use settings::{OrNone, Settings, Time};
@@ -121,7 +123,7 @@ fn serve_and_print(args: ServeArgs, stdout: &mut dyn Write) -> Result<()> {
         .as_deref()
         .map(PortsFile::new)
         .transpose()?;
-    take_all_files();
+    files::take_all(&config)?;
     let made_in_memory =
         config.speaks_tls() && config.tls.certificate == CertificateSource::InMemory;
     let server = MockServer::start(config).map_err(explain)?;
@@ -166,17 +168,6 @@ fn tell(profile: &Profile) {
             "profile {name}: {gives}: more than a year old, of {day}: {page}"
         );
     }
-}
-
-/// Every connection is an open file: raises the limit of this process as far as it may go.
-fn take_all_files() {
-    let limit = getrlimit(Resource::Nofile);
-    let raised = Rlimit {
-        current: limit.maximum,
-        ..limit
-    };
-    // Where it is refused, the server starts all the same and says so when files run out.
-    let _ = setrlimit(Resource::Nofile, raised);
 }
 
 /// The addresses by the names that scripts know them by.

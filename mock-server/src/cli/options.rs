@@ -7,6 +7,7 @@ use anyhow::{Context, Result};
 
 use super::port::Port;
 use super::settings::{OrNone, Settings, Time};
+use crate::account::Account;
 use crate::config::RedisVersion;
 use crate::latency::{Cut, Freeze, Queue, Rule, Shape};
 use crate::limit::{AcceptLimit, AcceptRate, ConnectionLimit, OutputLimit};
@@ -215,6 +216,10 @@ pub struct ServeArgs {
     #[arg(long, value_name = "NAME", help_heading = "Identity")]
     pub namespace: Vec<String>,
 
+    /// A user who may log in, on both protocols, may be repeated, or none; with any, clients have to
+    #[arg(long, value_name = "NAME:PASSWORD", help_heading = "Access")]
+    pub user: Vec<OrNone<Account>>,
+
     /// Prints statistics at the end: delays wanted and done, calls, bytes
     #[arg(long, help_heading = "Output")]
     pub stats: bool,
@@ -301,6 +306,7 @@ impl ServeArgs {
             cluster_name: self.cluster_name,
             build: self.build,
             namespaces: (!self.namespace.is_empty()).then_some(self.namespace),
+            user: (!self.user.is_empty()).then_some(self.user),
             stats: self.stats,
             rows: self.rows,
         };

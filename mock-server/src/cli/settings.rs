@@ -19,6 +19,7 @@ use kvlab_timing::duration::{self, DurationError, Human};
 use serde::{Deserialize, Serialize};
 
 use super::port::Port;
+use crate::account::Account;
 use crate::config::{ConfigError, RedisVersion, ServerConfig};
 use crate::latency::{Cut, Freeze, LatencyRules, Queue, Rule, Shape};
 use crate::limit::{AcceptLimit, AcceptRate, ConnectionLimit, ConnectionLimits, OutputLimit};
@@ -147,6 +148,9 @@ pub struct Settings {
     pub build: Option<String>,
     /// Aerospike namespaces.
     pub namespaces: Option<Vec<String>>,
+    /// Who may log in.
+    #[serde(with = "as_text::list")]
+    pub user: Option<Vec<OrNone<Account>>>,
     /// Whether to print statistics at the end.
     pub stats: bool,
     /// Where to write the rows.
@@ -221,6 +225,7 @@ impl Settings {
             cluster_name: self.cluster_name.or(other.cluster_name),
             build: self.build.or(other.build),
             namespaces: self.namespaces.or(other.namespaces),
+            user: self.user.or(other.user),
             stats: self.stats || other.stats,
             rows: self.rows.or(other.rows),
         }
@@ -250,6 +255,7 @@ impl Settings {
             queue: self.queue.clone().and_then(|setting| setting.0),
             freezes: values(&self.freeze),
             cuts: values(&self.cut),
+            users: values(&self.user),
             requests: RequestLimits {
                 throttles: values(&self.throttle),
                 sizes: values(&self.size_limit),
@@ -389,6 +395,7 @@ impl Settings {
             cluster_name: Some(config.aerospike.cluster_name.clone()),
             build: Some(config.aerospike.build.clone()),
             namespaces: Some(config.aerospike.namespaces.clone()),
+            user: settings(&config.users),
             stats: given.stats,
             rows: config.rows_file.clone(),
         }
@@ -623,6 +630,7 @@ node-name = "B7"
 cluster-name = "c"
 build = "6.0.0.1"
 namespaces = ["a", "b"]
+user = ["alice:s3:cret", "default:d"]
 stats = true
 rows = "/tmp/rows.csv"
 "#;
@@ -650,6 +658,7 @@ rows = "/tmp/rows.csv"
         assert_eq!((config.workers, config.seed), (2, 7));
         assert_eq!(config.redis.version.to_string(), "7.0.15");
         assert_eq!(config.aerospike.namespaces, ["a", "b"]);
+        assert_eq!(config.users[0].password(), "s3:cret");
         assert_eq!(Settings::from_config(&config, &settings), settings);
     }
 
@@ -689,6 +698,7 @@ node-name = "A1"
 cluster-name = "lab"
 build = "8.1.2.0"
 namespaces = ["test"]
+user = []
 stats = false
 "#
         );

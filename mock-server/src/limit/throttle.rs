@@ -343,6 +343,9 @@ struct Meter {
     throttle: Throttle,
     whole: TokenBucket,
     clients: BTreeMap<IpAddr, TokenBucket>,
+    /// The latest moment at which anybody asked: on several workers one that lies before it may come
+    /// after it, and counts as that one.
+    latest: Stamp,
     /// How many clients may have a bucket before those are looked for that need none.
     clients_most: usize,
 }
@@ -356,6 +359,7 @@ impl Throttles {
             whole: throttle.bucket(started),
             throttle: throttle.clone(),
             clients: BTreeMap::new(),
+            latest: started,
             clients_most: CLIENTS_KEPT,
         };
         Self {
@@ -385,7 +389,10 @@ impl Throttles {
             }
         }
         for meter in self.meters.iter_mut().filter(|meter| selects(meter)) {
-            turn = turn.max(meter.take(asked, request));
+            let own = meter.take(asked, request);
+            if meter.throttle.then == AtLimit::Delay {
+                turn = turn.max(own);
+            }
         }
         Some(Answer {
             place,
@@ -410,8 +417,11 @@ impl Throttles {
             let throttle = &meter.throttle;
             if throttle.quantity == Quantity::BytesOut && throttle.of.selects(&request.exchange) {
                 let delays = throttle.then == AtLimit::Delay;
-                let bucket = meter.bucket(start, request.client);
-                let own = bucket.reserve_in_full(start, bytes);
+                let now = meter.moment(start);
+                let own = meter
+                    .bucket(now, request.client)
+                    .reserve_in_full(now, bytes);
+                let own = if own > now { own } else { start };
                 let so_far = turn.unwrap_or(start);
                 turn = Some(if delays { own.max(so_far) } else { so_far });
             }
@@ -449,17 +459,27 @@ impl Meter {
             Quantity::BytesOut => 1,
             _ => self.tokens(request),
         };
-        let bucket = self.bucket(asked, request.client);
-        bucket.next_available(asked, needed) > asked
+        let now = self.moment(asked);
+        let bucket = self.bucket(now, request.client);
+        bucket.next_available(now, needed) > now
+    }
+
+    /// A moment that lies before none that was asked at.
+    fn moment(&mut self, asked: Stamp) -> Stamp {
+        self.latest = self.latest.max(asked);
+        self.latest
     }
 
     fn take(&mut self, asked: Stamp, request: &Asking<'_>) -> Stamp {
-        match self.tokens(request) {
-            0 => asked,
-            tokens => self
-                .bucket(asked, request.client)
-                .reserve_in_full(asked, tokens),
+        let tokens = self.tokens(request);
+        if tokens == 0 {
+            return asked;
         }
+        let now = self.moment(asked);
+        let turn = self
+            .bucket(now, request.client)
+            .reserve_in_full(now, tokens);
+        if turn > now { turn } else { asked }
     }
 
     fn bucket(&mut self, now: Stamp, client: IpAddr) -> &mut TokenBucket {
@@ -600,6 +620,18 @@ mod tests {
         assert_eq!(told(&mut own, 5, &get()), Ok(5));
         assert_eq!(told(&mut own, 5, &other), Ok(5));
         assert_eq!(told(&mut own, 6, &get()), Err(0));
+    }
+
+    #[test]
+    fn who_comes_late_with_an_earlier_moment_is_not_refused_for_that() {
+        let mut server = throttles(&["ops=1000/s,burst=2,then=error"]);
+        assert_eq!(told(&mut server, 100, &get()), Ok(100));
+        assert_eq!(told(&mut server, 99, &get()), Ok(99));
+        assert_eq!(told(&mut server, 98, &get()), Err(0));
+        let mut slow = throttles(&["ops=1000/s,burst=2"]);
+        assert_eq!(told(&mut slow, 100, &get()), Ok(100));
+        assert_eq!(told(&mut slow, 99, &get()), Ok(99));
+        assert_eq!(told(&mut slow, 98, &get()), Ok(1_000_100));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod accounts;
 mod across_connections;
 mod arbitrary;
 mod backlog;
@@ -10,6 +11,7 @@ mod client;
 mod expiry;
 mod limits;
 mod memory;
+mod profiles;
 mod requests;
 mod versions;
 mod virtual_server;

@@ -6,6 +6,7 @@ use std::process::Command;
 
 use kvlab_mock_server::cli::Settings;
 use kvlab_mock_server::latency::{Cut, Freeze, Queue, Rule, Shape};
+use kvlab_mock_server::limit::Throttle;
 
 fn document(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -49,6 +50,15 @@ fn documented_rules_freezes_and_cuts_are_read() {
     assert_eq!(cuts.lines().count(), 4);
     for line in cuts.lines() {
         assert_eq!(line.parse::<Cut>().unwrap().to_string(), line);
+    }
+}
+
+#[test]
+fn documented_throttles_are_read() {
+    let throttles = blocks(&document("limits.md"), "throttles").concat();
+    assert_eq!(throttles.lines().count(), 7);
+    for line in throttles.lines() {
+        assert_eq!(line.parse::<Throttle>().unwrap().to_string(), line);
     }
 }
 

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod accuracy;
+mod connections;
 mod direct;
 mod documents;
 mod embedded;

@@ -21,6 +21,13 @@ impl Server {
         Self::spawn(Command::new(env!("CARGO_BIN_EXE_kvlab-server")).args(args))
     }
 
+    /// A server that may have no more than so many open files.
+    fn start_with_hard_limit(files: u32, args: &[&str]) -> Self {
+        let script = format!("ulimit -n {files}; exec \"$0\" \"$@\"");
+        let shell = ["-c", &script, env!("CARGO_BIN_EXE_kvlab-server")];
+        Self::spawn(Command::new("sh").args(shell).args(args))
+    }
+
     /// A server whose shell allows it this many open files, unless it asks for more.
     fn start_with_few_files(files: u32, args: &[&str]) -> Self {
         let script = format!("ulimit -S -n {files}; exec \"$0\" \"$@\"");
@@ -393,4 +400,27 @@ fn more_clients_are_served_than_the_soft_limit_of_files_allows() {
     for client in &mut clients {
         assert_eq!(client.ask("PING"), "+PONG");
     }
+}
+
+#[test]
+fn a_server_that_may_open_too_few_files_for_its_connections_does_not_start() {
+    let args = with_free_ports(&["--max-connections", "500"]);
+    let (code, stdout, stderr) = Server::start_with_hard_limit(256, &args).end();
+    assert_eq!((code, stdout.as_str()), (Some(2), ""));
+    assert!(
+        stderr.contains("500 connections and the server itself need"),
+        "{stderr}"
+    );
+    let number = stderr.rsplit(' ').next().unwrap().trim_end();
+    let args = ["--redis-port", "0", "--aerospike-port", "off"];
+    let possible = [&args[..], &["--max-connections", number]].concat();
+    let mut server = Server::start_with_hard_limit(256, &possible);
+    let address = server.listening("redis");
+    let most: usize = number.parse().unwrap();
+    let mut clients: Vec<Client> = (0..most).map(|_| Client::connect(address)).collect();
+    for client in &mut clients {
+        assert_eq!(client.ask("PING"), "+PONG");
+    }
+    let told = Client::connect(address).rest().unwrap();
+    assert_eq!(told, "-ERR max number of clients reached\r\n");
 }

@@ -59,16 +59,28 @@ impl Client {
     }
 }
 
-/// Asks an Aerospike node for its name, with an info request of version 2 and type 1.
+/// Asks an Aerospike node for its name.
 pub(crate) fn aerospike_node_name(address: SocketAddr) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    stream.write_all(b"\x02\x01\0\0\0\0\0\x05node\n").unwrap();
+    aerospike_info(&mut stream, "node")
+}
+
+/// The answer to an info request of version 2 and type 1.
+pub(crate) fn aerospike_info(stream: &mut TcpStream, command: &str) -> String {
+    let mut request = (2_u64 << 56 | 1 << 48 | (command.len() as u64 + 1))
+        .to_be_bytes()
+        .to_vec();
+    request.extend_from_slice(command.as_bytes());
+    request.push(b'\n');
+    stream.write_all(&request).unwrap();
     let mut head = [0; 8];
     stream.read_exact(&mut head).unwrap();
     assert_eq!(head[..2], [2, 1]);
-    let mut body = vec![0; usize::from(head[7])];
+    let length = u64::from_be_bytes(head) & 0xffff_ffff_ffff;
+    let mut body = vec![0; usize::try_from(length).unwrap()];
     stream.read_exact(&mut body).unwrap();
     let body = String::from_utf8(body).unwrap();
-    body.strip_prefix("node\t").unwrap().trim_end().to_owned()
+    let answer = body.strip_prefix(&format!("{command}\t")).unwrap();
+    answer.trim_end().to_owned()
 }

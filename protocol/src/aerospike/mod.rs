@@ -22,6 +22,7 @@
 pub mod admin;
 pub mod batch;
 pub mod cdt;
+pub mod credential;
 pub mod digest;
 mod field;
 mod flags;

@@ -92,7 +92,7 @@ result_codes! {
     62 Password "bad password",
     63 ExpiredPassword "expired password",
     64 ForbiddenPassword "forbidden password",
-    65 Credential "bad credential",
+    65 Credential "invalid credential",
     66 ExpiredSession "expired session",
     70 Role "unknown role",
     71 RoleExists "role exists",

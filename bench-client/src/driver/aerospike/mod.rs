@@ -6,10 +6,11 @@
 //! they change (see `tend`). A key is hashed to its digest, the digest names a partition, and the
 //! partition's master names the group of connections the request goes to.
 //!
-//! A batch goes whole to the node of its first key: any node answers for any record. User names are
-//! not supported yet: a Community server refuses every login.
+//! A batch goes whole to the node of its first key: any node answers for any record. Where there is a
+//! user, each connection begins with a login or with the token of an earlier one (see `login`).
 
 mod cluster;
+mod login;
 mod tend;
 
 use std::collections::VecDeque;
@@ -26,6 +27,7 @@ use kvlab_protocol::aerospike::request::{
 use kvlab_protocol::aerospike::result_code::ResultCode;
 
 use self::cluster::Cluster;
+use self::login::{Entry, Logins};
 use self::tend::Tend;
 use super::{
     Answer, Driver, Frame, GroupId, Operation, ProtocolError, Refusal, Role, Route, Step, Topology,
@@ -38,6 +40,7 @@ use crate::settings::{AerospikeTarget, AerospikeVerb};
 #[derive(Debug)]
 pub struct AerospikeDriver {
     cluster: Cluster,
+    logins: Logins,
     requests: Vec<Request>,
     set: Box<[u8]>,
     tend_interval: Duration,
@@ -58,16 +61,23 @@ enum Request {
 
 /// State of one connection.
 #[derive(Debug)]
-pub enum AerospikeSession {
-    /// A connection that carries load.
+pub struct AerospikeSession {
+    entry: Entry,
+    purpose: Purpose,
+}
+
+/// What a connection is for, once it is logged in.
+#[derive(Debug)]
+enum Purpose {
+    /// It carries load.
     Load(LoadSession),
-    /// The connection that learns the cluster.
+    /// It learns the cluster.
     Tend(Tend),
 }
 
 /// What answers a load connection waits for.
 #[derive(Debug, Default)]
-pub struct LoadSession {
+struct LoadSession {
     /// For each request under way, whether its answer comes in several frames.
     awaited: VecDeque<bool>,
     /// The answer of several frames that is coming in, and its bytes so far.
@@ -117,6 +127,7 @@ impl AerospikeDriver {
         Self {
             requests: requests.collect(),
             cluster: Cluster::new(&target.namespace, &target.seeds),
+            logins: Logins::new(target.login.as_ref()),
             set: target.set.as_bytes().into(),
             tend_interval: target.tend_interval,
             most_retries: target.retries.most,
@@ -176,24 +187,33 @@ impl Driver for AerospikeDriver {
     }
 
     fn open(&mut self, group: GroupId, role: Role) -> AerospikeSession {
-        match role {
-            Role::Load => AerospikeSession::Load(LoadSession::default()),
-            Role::Tend => AerospikeSession::Tend(Tend::new(group)),
+        AerospikeSession {
+            entry: self.logins.enter(group),
+            purpose: match role {
+                Role::Load => Purpose::Load(LoadSession::default()),
+                Role::Tend => Purpose::Tend(Tend::new(group)),
+            },
         }
     }
 
     fn converse(&mut self, session: &mut AerospikeSession, out: &mut BytesMut) -> Step {
-        match session {
-            AerospikeSession::Load(_) => Step::Done,
-            AerospikeSession::Tend(tend) => tend.ask(&self.cluster, out),
+        if self.logins.ask(&mut session.entry, out) {
+            return Step::Sent { requests: 1 };
+        }
+        match &mut session.purpose {
+            Purpose::Load(_) => Step::Done,
+            Purpose::Tend(tend) => tend.ask(&self.cluster, out),
         }
     }
 
     fn take_reply(&mut self, session: &mut AerospikeSession, frame: &[u8]) -> Result<(), Refusal> {
-        match session {
-            // A load connection begins without a word.
-            AerospikeSession::Load(_) => Ok(()),
-            AerospikeSession::Tend(tend) => tend.take(frame, &mut self.cluster),
+        if session.entry.is_open() {
+            return self.logins.take(&mut session.entry, frame);
+        }
+        match &mut session.purpose {
+            // A load connection says nothing more before its load.
+            Purpose::Load(_) => Ok(()),
+            Purpose::Tend(tend) => tend.take(frame, &mut self.cluster),
         }
     }
 
@@ -202,11 +222,14 @@ impl Driver for AerospikeDriver {
         session: &mut AerospikeSession,
         bytes: &[u8],
     ) -> Result<Option<Frame>, ProtocolError> {
-        let AerospikeSession::Load(load) = session else {
-            return Ok(whole(bytes)?.map(|(len, ..)| Frame {
-                len,
-                answer: Answer::Hit,
-            }));
+        let load = match &mut session.purpose {
+            Purpose::Load(load) if !session.entry.is_open() => load,
+            _ => {
+                return Ok(whole(bytes)?.map(|(len, ..)| Frame {
+                    len,
+                    answer: Answer::Hit,
+                }));
+            }
         };
         if load.awaited.front() == Some(&true) {
             return load.batch_frame(bytes);
@@ -241,7 +264,7 @@ impl Driver for AerospikeDriver {
     ) {
         let plan = operation.plan;
         let first = self.digest_of(plan.key, operation.keys);
-        let AerospikeSession::Load(load) = session else {
+        let Purpose::Load(load) = &mut session.purpose else {
             return;
         };
         if let Some(&Request::Batch { keys, .. }) = self.requests.get(plan.class.index()) {

@@ -11,15 +11,16 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::BytesMut;
-use kvlab_protocol::aerospike::info::{Peers, Replicas, answers, put_request};
+use kvlab_protocol::aerospike::info::{InfoError, Peers, Replicas, answers, put_request};
 use kvlab_protocol::aerospike::proto::{Kind, split_frame};
+use kvlab_protocol::aerospike::result_code::ResultCode;
 
 use super::cluster::Cluster;
 use crate::driver::{GroupId, Refusal, Step};
 
 /// One tend connection.
 #[derive(Debug)]
-pub struct Tend {
+pub(super) struct Tend {
     group: GroupId,
     asked: Question,
     greeted: bool,
@@ -98,6 +99,15 @@ impl Tend {
                 ));
             }
         };
+        if let Some(error) = InfoError::parse(body)
+            && error.code == Some(ResultCode::NotAuthenticated)
+        {
+            // A server with users answers so to any request, whatever it asks.
+            return Err(Refusal {
+                login: true,
+                text: format!("{}: it wants a user", ResultCode::NotAuthenticated),
+            });
+        }
         let value = |name: &str| -> Result<&str, Refusal> {
             let found = answers(body).find(|answer| answer.command == name.as_bytes());
             let answer =

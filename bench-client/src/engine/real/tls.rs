@@ -13,6 +13,7 @@
 //! reconnect cost the same, as they do with most clients.
 
 use std::io::{self, Read, Write};
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -253,9 +254,12 @@ fn of_certificate(error: CertificateError) -> TlsFault {
 
 /// A name of a certificate, out of the form in which the verifier tells it: `DnsName("a.b")` or
 /// `IpAddress(10.0.0.1)`.
-fn bare(name: &str) -> &str {
+fn bare(name: &str) -> String {
     let inside = name.split_once('(').map_or(name, |(_, inside)| inside);
-    inside.trim_end_matches(')').trim_matches('"')
+    let inside = inside.trim_end_matches(')').trim_matches('"');
+    // Addresses are told in a form that nobody writes: 0::1.
+    let address = inside.parse::<IpAddr>();
+    address.map_or_else(|_| inside.to_owned(), |address| address.to_string())
 }
 
 fn is_about_certificates(alert: AlertDescription) -> bool {
@@ -338,6 +342,7 @@ mod tests {
         for (told, name) in [
             ("DnsName(\"localhost\")", "localhost"),
             ("IpAddress(127.0.0.1)", "127.0.0.1"),
+            ("IpAddress(0::1)", "::1"),
             ("other", "other"),
         ] {
             assert_eq!(bare(told), name);

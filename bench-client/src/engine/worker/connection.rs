@@ -144,6 +144,15 @@ impl<S> Conn<S> {
         matches!(self.state, State::Ready { .. })
     }
 
+    /// Whether it is a load connection on its way up.
+    pub(super) fn is_being_made(&self) -> bool {
+        self.role == Role::Load
+            && matches!(
+                self.state,
+                State::Connecting { .. } | State::Securing { .. } | State::Talking { .. }
+            )
+    }
+
     /// Whether another load request may be put on it. `batch` connections first await all replies.
     pub(super) fn has_slot(&self, depth: usize, batch: bool) -> bool {
         self.is_ready()

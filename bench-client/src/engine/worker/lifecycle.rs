@@ -225,10 +225,20 @@ impl<D: Driver> Worker<D> {
             end,
             tally: self.recorder.cut(),
             connections: self.ready_loads,
+            connecting: self.connecting(),
             in_flight: self.in_play.saturating_sub(self.waiting) as u64,
             backlog,
             cpu: None,
         });
+    }
+
+    /// Load connections that are being made.
+    fn connecting(&self) -> u64 {
+        if self.ready_loads == self.loads {
+            return 0;
+        }
+        let made = self.conns.iter().filter(|conn| conn.is_being_made());
+        made.count() as u64
     }
 
     fn schedule_backlog(&self, now: Stamp) -> u64 {

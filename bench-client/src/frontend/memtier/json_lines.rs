@@ -146,6 +146,7 @@ mod tests {
             ended: 3,
             progress: 0.5,
             connections: 2,
+            connecting: 0,
             in_flight: 0,
             backlog: 0,
             threads: Vec::new(),

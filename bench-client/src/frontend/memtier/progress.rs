@@ -321,6 +321,7 @@ mod tests {
             ended: 0,
             progress: 0.25,
             connections: 10,
+            connecting: 0,
             in_flight: 0,
             backlog: 0,
             threads: Vec::new(),

@@ -211,6 +211,7 @@ mod tests {
             ended: 0,
             progress: 0.0,
             connections: 1,
+            connecting: 0,
             in_flight: 0,
             backlog: 0,
             threads: Vec::new(),

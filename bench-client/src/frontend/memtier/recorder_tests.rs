@@ -36,6 +36,7 @@ fn interval(begin_ns: u64, phase: Phase, tally: Tally) -> Interval {
         ended: 0,
         progress: 0.0,
         connections: 2,
+        connecting: 0,
         in_flight: 0,
         backlog: 0,
         threads: Vec::new(),

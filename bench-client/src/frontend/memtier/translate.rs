@@ -60,7 +60,7 @@ impl Plan {
         let mut target = RedisTarget::new(address, 0, 0);
         if let Some(login) = &self.login {
             target.user.clone_from(&login.user);
-            target.password = Some(login.password.clone());
+            target.password = Some(login.password.clone().into());
         }
         target.database = self.database;
         target.version = match self.protocol {

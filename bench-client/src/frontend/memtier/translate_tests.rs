@@ -261,7 +261,7 @@ fn login_database_and_version_reach_the_target() {
     };
     assert_eq!(target.address, address());
     assert_eq!(target.user.as_deref(), Some("bob"));
-    assert_eq!(target.password.as_deref(), Some("pw"));
+    assert_eq!(target.password.as_ref().unwrap().reveal(), "pw");
     assert_eq!((target.database, target.version), (4, RespVersion::Three));
 }
 

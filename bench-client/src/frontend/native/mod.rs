@@ -10,6 +10,7 @@ mod connect;
 mod data;
 mod find_rate;
 mod load;
+mod login;
 mod measure;
 mod moment;
 mod operations;
@@ -26,6 +27,7 @@ pub use addresses::Addresses;
 pub use connect::{BackoffArg, ConnectArgs, WhenDownArg};
 pub use data::{ContentArg, DataArgs, KeyRange};
 pub use load::{ArrivalsArg, LoadArgs, PipelineModeArg};
+pub use login::LoginArgs;
 pub use measure::{KernelStampsArg, MeasureArgs, PollArg};
 pub use moment::Moment;
 pub use operations::{MixArg, OperationArgs, Ratio};
@@ -46,6 +48,10 @@ pub struct BenchArgs {
     /// The server.
     #[arg(value_name = "URL", help = URL_HELP)]
     pub url: TargetUrl,
+
+    /// Who logs in.
+    #[command(flatten)]
+    pub login: LoginArgs,
 
     /// How hard, and for how long.
     #[command(flatten)]
@@ -86,7 +92,9 @@ impl BenchArgs {
     /// # Errors
     /// Names the option, or the pair of options, that makes no sense.
     pub fn settings(&self, addresses: &Addresses) -> Result<Settings, UsageError> {
-        let mut settings = Settings::new(self.operations.target(&self.url, addresses)?);
+        let mut target = self.operations.target(&self.url, addresses)?;
+        self.login.apply(&self.url, &mut target)?;
+        let mut settings = Settings::new(target);
         settings.tls = self.tls.settings(&self.url)?;
         self.load.apply(&mut settings)?;
         self.connect.apply(&mut settings)?;
@@ -99,7 +107,7 @@ impl BenchArgs {
 }
 
 const URL_HELP: &str = "Server: redis://[user:password@]host[:port][/database] or \
-                        aerospike://host[:port][/namespace[/set]]; rediss:// and aerospikes:// with \
+                        aerospike://[user:password@]host[:port][/namespace[/set]]; rediss:// and aerospikes:// with \
                         TLS";
 
 #[cfg(test)]

@@ -87,8 +87,6 @@ impl OperationArgs {
             Place::Redis { database } => {
                 self.refuse("aerospike://", self.aerospike_only())?;
                 let mut target = RedisTarget::new(addresses.first, 0, 0);
-                target.user.clone_from(&url.user);
-                target.password.clone_from(&url.password);
                 target.database = *database;
                 target.version = self.resp.unwrap_or_default();
                 target.operations = self.redis_operations()?;

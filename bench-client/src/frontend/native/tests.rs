@@ -176,7 +176,7 @@ fn more_threads_bring_their_connections() {
 fn redis_target_comes_from_url_and_commands() {
     let target = redis("redis://joe:pw@h:1/3|--resp=3|--command=3:INCR __key__|--command=PING");
     assert_eq!(target.user.as_deref(), Some("joe"));
-    assert_eq!(target.password.as_deref(), Some("pw"));
+    assert_eq!(target.password.unwrap().reveal(), "pw");
     assert_eq!(target.database, 3);
     assert_eq!(target.version, RespVersion::Three);
     let operations: Vec<_> = target
@@ -292,4 +292,37 @@ fn one_stdout_serves_one_output() {
     assert!(clash.output.destinations().is_err());
     let fine = parse("redis://h|--json=a|--hdr-log=b|--csv=-").unwrap();
     assert!(fine.output.destinations().is_ok());
+}
+
+#[test]
+fn options_of_the_login_beat_those_of_the_url() {
+    let target = redis("redis://joe:pw@h|--user=ann|--password=s");
+    assert_eq!(target.user.as_deref(), Some("ann"));
+    assert_eq!(target.password.unwrap().reveal(), "s");
+    let target = redis("redis://h|--password=s");
+    assert_eq!((target.user, target.password.is_some()), (None, true));
+    assert_eq!(
+        aerospike("aerospike://joe:pw@h").login.unwrap().user(),
+        "joe"
+    );
+    let target = aerospike("aerospike://h|--user=ann|--password=s");
+    assert_eq!(target.login.unwrap().user(), "ann");
+    assert!(aerospike("aerospike://h").login.is_none());
+    for (line, words) in [
+        (
+            "redis://h|--user=ann",
+            "--user: expected --password beside it",
+        ),
+        ("aerospike://:pw@h", "expected a user, which a login"),
+    ] {
+        let error = settings(line).unwrap_err().to_string();
+        assert!(error.contains(words), "{error}");
+    }
+}
+
+#[test]
+fn no_debug_form_of_the_options_shows_a_password() {
+    let args = parse("redis://joe:secret@h|--password=secret").unwrap();
+    let settings = settings("redis://joe:secret@h|--password=secret").unwrap();
+    assert!(!format!("{args:?} {settings:?}").contains("secret"));
 }

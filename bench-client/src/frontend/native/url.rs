@@ -2,13 +2,13 @@
 //!
 //! ```text
 //! redis://[user:password@]host[:port][/database]                 port 6379, database 0
-//! aerospike://host[:port][/namespace[/set]]                      port 3000, namespace test, no set
+//! aerospike://[user:password@]host[:port][/namespace[/set]]      port 3000, namespace test, no set
 //! ```
 //!
 //! `rediss://` and `aerospikes://` are the same over TLS; the port of the latter is 4333.
 //!
-//! User and password may hold percent escapes; logins to Aerospike are not supported yet. A host is a name, an IPv4 address or an IPv6
-//! address in brackets.
+//! User and password may hold percent escapes. A host is a name, an IPv4 address or an IPv6 address in
+//! brackets.
 
 use std::fmt;
 use std::str::FromStr;
@@ -81,11 +81,6 @@ impl FromStr for TargetUrl {
         let password = url.password().map(unescape).transpose()?;
         if password.is_none() && !user.is_empty() {
             return Err("expected a password after the user, as in user:password@host".to_owned());
-        }
-        if is_aerospike && password.is_some() {
-            return Err(
-                "logins to Aerospike are not supported; leave out user:password@".to_owned(),
-            );
         }
         let path = url.path();
         let path = unescape(path.strip_prefix('/').unwrap_or(path))?;
@@ -184,7 +179,8 @@ impl fmt::Debug for TargetUrl {
     }
 }
 
-const FORMS: &str = "redis://[user:password@]host:port/db or aerospike://host:port/namespace/set";
+const FORMS: &str =
+    "redis://[user:password@]host:port/db or aerospike://[user:password@]host:port/namespace/set";
 
 #[cfg(test)]
 mod tests {
@@ -251,8 +247,13 @@ mod tests {
                 set: set.into(),
             };
             assert_eq!(url.place, place, "{text}");
+            assert_eq!((url.user, url.password), (None, None));
             assert_eq!(url.tls, text.starts_with("aerospikes"));
         }
+        let url: TargetUrl = "aerospike://joe:p%40w@h/bar".parse().unwrap();
+        assert_eq!(url.user.as_deref(), Some("joe"));
+        assert_eq!(url.password.as_deref(), Some("p@w"));
+        assert_eq!(url.to_string(), "aerospike://h:3000/bar");
     }
 
     #[test]
@@ -269,7 +270,6 @@ mod tests {
             "redis://h:70000",
             "redis://a:%zz@h",
             "aerospike://h/a/b/c",
-            "aerospike://joe:pw@h/a/b",
             "aerospike://h/a-namespace-of-thirty-two-bytes-x",
         ] {
             assert!(text.parse::<TargetUrl>().is_err(), "{text}");

@@ -12,10 +12,10 @@ use super::page::{Tone, badge, facts, page, scrolling, table, tiles};
 use super::progress::{Point, Progress};
 use super::tail::Share;
 use super::units::{count, percent, round_time_of, time};
-use crate::record::{CertifiedLatency, ClassTally, Interval, Latency, Summary};
+use crate::record::{CertifiedLatency, ClassTally, CurvePoint, Interval, Latency, Summary};
 use crate::report::number::{bytes_per_second, counted, rate};
 use crate::report::quantile::QUANTILES;
-use crate::report::{Head, Report, Support, all_classes, nanos, notice};
+use crate::report::{Head, Report, Support, all_classes, connections, nanos, notice};
 use crate::settings::{Arrivals, Load, PipelineMode};
 
 /// Writes the page at the end of a run.
@@ -70,6 +70,7 @@ fn render(head: &Head, summary: &Summary, points: &[Point]) -> String {
             div.title {
                 h1 { (head.target) }
                 @if summary.is_saturated() { (badge(Tone::Doubtful, "client saturated")) }
+                @if let Some(mark) = connections::mark(summary) { (badge(Tone::Doubtful, &mark)) }
                 @if summary.interrupted { (badge(Tone::Doubtful, "interrupted")) }
                 @if !notes.is_empty() {
                     (badge(Tone::Doubtful, &counted(notes.len() as u64, "note")))
@@ -105,6 +106,11 @@ fn render(head: &Head, summary: &Summary, points: &[Point]) -> String {
                 h3 { "The client" }
                 (client(summary))
             }
+            section.panel {
+                h3 { "Connections" }
+                (connections_part(summary))
+            }
+            (panel(set_up(summary)))
             section.panel {
                 h3 { "Environment" }
                 (environment(head, summary))
@@ -390,6 +396,57 @@ fn rates(points: &[Point]) -> Option<Chart> {
     })
 }
 
+fn connections_part(summary: &Summary) -> Markup {
+    let list = connections::facts(summary).into_iter();
+    facts(list.map(|(name, value)| (name, html! { (value) })))
+}
+
+/// Connections over time while they were made, where that took a while.
+fn set_up(summary: &Summary) -> Option<Chart> {
+    let curve = &summary.setup.curve;
+    let length = nanos(curve.last()?.at);
+    if length < SHOWN_SET_UP_NS {
+        return None;
+    }
+    let values = |of: fn(&CurvePoint) -> u64| curve.iter().map(|point| Some(of(point))).collect();
+    let curves = vec![
+        Curve {
+            name: "up".to_owned(),
+            look: Look::First,
+            values: values(|point| point.up),
+        },
+        Curve {
+            name: "connecting".to_owned(),
+            look: Look::Second,
+            values: values(|point| point.connecting),
+        },
+    ];
+    let most = curve.iter().map(|point| point.up.max(point.connecting));
+    let x = Axis::of_time(length);
+    let place = |point: &CurvePoint| Place {
+        at: x.place(point.at.as_secs_f64() * 1e9),
+        label: time(nanos(point.at)),
+        in_table: true,
+    };
+    Some(Chart {
+        id: "set-up".to_owned(),
+        title: "Connections during the set-up".to_owned(),
+        caption: "How many were up, and how many were being made.".to_owned(),
+        y: Axis::of_values(most, Unit::Rate),
+        grid: curve.iter().map(place).collect(),
+        x,
+        x_title: "time from the begin of the set-up".to_owned(),
+        curves,
+        bands: Vec::new(),
+        bands_are: "",
+        ranges: Vec::new(),
+        ranges_are: "",
+    })
+}
+
+/// A shorter set-up needs no chart.
+const SHOWN_SET_UP_NS: u64 = 50_000_000;
+
 fn time_axis(points: &[Point]) -> Axis {
     Axis::of_time(points.last().map_or(1, |point| point.end_ns))
 }
@@ -553,13 +610,6 @@ fn client(summary: &Summary) -> Markup {
             html! { (shares.join(", ")) },
         ));
     }
-    list.push((
-        "connections",
-        html! {
-            (summary.connections_at_start) " of " (summary.connections_wanted) " up at the start, "
-            (tally.connects.lost) " lost, " (tally.connects.failed) " failed"
-        },
-    ));
     let bytes = |bytes| bytes_per_second(rate(bytes, elapsed));
     list.push((
         "traffic",

@@ -27,6 +27,7 @@ pub(super) struct Interval {
     loop_turn: Option<Brief>,
     threads: Vec<Thread>,
     connections: u64,
+    connecting: u64,
     in_flight: u64,
     backlog: u64,
 }
@@ -79,6 +80,7 @@ impl Interval {
                 })
                 .collect(),
             connections: interval.connections,
+            connecting: interval.connecting,
             in_flight: interval.in_flight,
             backlog: interval.backlog,
         }

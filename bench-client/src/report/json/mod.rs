@@ -10,6 +10,7 @@
 //! than ten samples lie beyond is `null`. Within one `schema_version` fields are added, never
 //! renamed or removed, and none changes its meaning. `docs/metrics.md` says what each means.
 
+mod connections;
 mod interval;
 mod result;
 mod settings;

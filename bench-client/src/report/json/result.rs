@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::record::{ClassTally, ConnectTally, Latency, Notice, Outcomes, Summary};
+use super::connections::Connections;
+use crate::record::{ClassTally, Latency, Notice, Outcomes, Summary};
 use crate::report::number::rate;
 use crate::report::quantile::QUANTILES;
 use crate::report::{Head, all_classes, certificate, nanos, notice};
@@ -78,7 +79,7 @@ struct Counts {
 }
 
 #[derive(Serialize)]
-struct Stats {
+pub(super) struct Stats {
     samples: u64,
     min_ns: Option<u64>,
     mean_ns: Option<f64>,
@@ -89,16 +90,6 @@ struct Stats {
     p9999_ns: Option<u64>,
     max_ns: Option<u64>,
     clamped: u64,
-}
-
-#[derive(Serialize)]
-struct Connections {
-    wanted: u64,
-    at_start: u64,
-    established: u64,
-    failed: u64,
-    lost: u64,
-    setup: Stats,
 }
 
 #[derive(Serialize)]
@@ -151,7 +142,7 @@ impl RunResult {
             bytes_in: tally.bytes_in,
             bytes_out_per_second: rate(tally.bytes_out, elapsed),
             bytes_in_per_second: rate(tally.bytes_in, elapsed),
-            connections: Connections::of(summary, &tally.connects),
+            connections: Connections::of(summary),
             threads: summary
                 .threads
                 .iter()
@@ -207,11 +198,11 @@ impl Counts {
 }
 
 impl Stats {
-    fn unless_empty(latency: &Latency) -> Option<Self> {
+    pub(super) fn unless_empty(latency: &Latency) -> Option<Self> {
         (!latency.is_empty()).then(|| Self::of(latency))
     }
 
-    fn of(latency: &Latency) -> Self {
+    pub(super) fn of(latency: &Latency) -> Self {
         let some = !latency.is_empty();
         let [p50_ns, p90_ns, p99_ns, p999_ns, p9999_ns] =
             QUANTILES.map(|quantile| quantile.of(latency).ns());
@@ -226,19 +217,6 @@ impl Stats {
             p9999_ns,
             max_ns: some.then(|| latency.max_ns()),
             clamped: latency.clamped(),
-        }
-    }
-}
-
-impl Connections {
-    fn of(summary: &Summary, connects: &ConnectTally) -> Self {
-        Self {
-            wanted: summary.connections_wanted,
-            at_start: summary.connections_at_start,
-            established: connects.established,
-            failed: connects.failed,
-            lost: connects.lost,
-            setup: Stats::of(&connects.setup),
         }
     }
 }

@@ -1,12 +1,13 @@
 //! The settings of a run as JSON: what would have to be typed to repeat it.
 
+use kvlab_timing::Rate;
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::report::{Head, nanos};
 use crate::settings::{
-    Arrivals, ClassSpec, Content, KernelStamps, KeyPattern, Load, MixOrder, PipelineMode, Polling,
-    SizeDistribution, Trust,
+    self, Arrivals, ClassSpec, Content, KernelStamps, KeyPattern, Load, MixOrder, PipelineMode,
+    Polling, SizeDistribution, Target, Trust, WhenDown,
 };
 
 #[derive(Serialize)]
@@ -23,6 +24,7 @@ pub(in crate::report) struct Settings<'a> {
     requests: Option<u64>,
     warmup_ns: u64,
     timeout_ns: u64,
+    connect: Connect,
     kernel_stamps: &'static str,
     poll: &'static str,
     start_at_unix_ns: Option<u64>,
@@ -38,6 +40,21 @@ struct Tls {
     server_name: String,
     trust: &'static str,
     client_certificate: bool,
+}
+
+#[derive(Serialize)]
+struct Connect {
+    rate_per_second: Option<f64>,
+    burst: u32,
+    jitter_ns: u64,
+    timeout_ns: u64,
+    setup_timeout_ns: u64,
+    probe: bool,
+    backoff_first_ns: u64,
+    backoff_most_ns: u64,
+    reconnect_attempts: u32,
+    when_down: &'static str,
+    reconnect_every: String,
 }
 
 #[derive(Serialize)]
@@ -95,6 +112,7 @@ impl<'a> Settings<'a> {
             requests: settings.stop.requests,
             warmup_ns: nanos(settings.warmup),
             timeout_ns: nanos(settings.timeout),
+            connect: Connect::of(settings),
             kernel_stamps: match settings.kernel_stamps {
                 KernelStamps::Off => "off",
                 KernelStamps::Auto => "auto",
@@ -127,6 +145,28 @@ impl<'a> Settings<'a> {
                 },
             },
             seed: settings.seed,
+        }
+    }
+}
+
+impl Connect {
+    fn of(settings: &settings::Settings) -> Self {
+        let connects = &settings.connects;
+        Self {
+            rate_per_second: connects.rate.map(Rate::as_f64),
+            burst: connects.burst.get(),
+            jitter_ns: nanos(connects.jitter),
+            timeout_ns: nanos(settings.connect_timeout),
+            setup_timeout_ns: nanos(settings.setup_limit()),
+            probe: matches!(&settings.target, Target::Redis(target) if target.probe),
+            backoff_first_ns: nanos(settings.backoff.first),
+            backoff_most_ns: nanos(settings.backoff.most),
+            reconnect_attempts: settings.backoff.attempts,
+            when_down: match connects.when_down {
+                WhenDown::Wait => "wait",
+                WhenDown::Drop => "drop",
+            },
+            reconnect_every: connects.renew.to_string(),
         }
     }
 }

@@ -3,7 +3,7 @@
 //! | frame | answered by |
 //! |---|---|
 //! | info | `info`: text commands |
-//! | security | code 51, "security not supported"; the connection stays usable |
+//! | security | code 51, "security not supported"; with users, by `security`; the connection stays usable |
 //! | message | one record (`read`, `write`, `remove`), many (`batch`), or a query |
 //! | compressed message | code 25, "enterprise only", not executed |
 //! | traffic between data centres | the same |
@@ -30,6 +30,7 @@ pub mod record;
 mod remove;
 mod replies;
 mod request;
+mod security;
 mod set;
 mod tally;
 mod write;
@@ -43,7 +44,8 @@ use kvlab_protocol::aerospike::digest::Digest;
 use kvlab_protocol::aerospike::info::{AnswerWriter, put_error as put_info_error, requests};
 use kvlab_protocol::aerospike::message::{Info2, MessageHeader, MessageView, put_header_only};
 use kvlab_protocol::aerospike::proto::{
-    Frame as Proto, HEADER_LEN, Kind, decode_frame, decode_header, split_frame,
+    Frame as Proto, HEADER_LEN, Kind, begin_frame, decode_frame, decode_header, finish_frame,
+    split_frame,
 };
 use kvlab_protocol::aerospike::result_code::ResultCode;
 
@@ -59,6 +61,7 @@ use self::bins::Bins;
 use self::operation::Operation;
 use self::record::{Moment, TtlRules};
 use self::request::{Parts, Request};
+use self::security::Security;
 use self::tally::{Source, Work};
 use crate::config::ServerConfig;
 use crate::dialect::{Context, Flow, Frame, Refusal};
@@ -77,6 +80,8 @@ pub struct State {
     sizes: Option<Sizes>,
     /// Indexes and modules that were registered.
     catalog: info::Catalog,
+    /// Who may log in; with nobody, nobody needs to.
+    security: Option<Security>,
 }
 
 impl State {
@@ -99,6 +104,7 @@ impl State {
             blocked: blocked.filter(own).cloned().collect(),
             sizes: (!requests.sizes.is_empty()).then(|| Sizes::new(&requests.sizes)),
             catalog: info::Catalog::default(),
+            security: Security::of(config),
         }
     }
 
@@ -108,6 +114,13 @@ impl State {
         self.namespaces
             .iter()
             .find(|namespace| namespace.name().as_bytes() == name)
+    }
+
+    /// Does beforehand what a first login of each user would have to wait for.
+    pub fn prepare_logins(&self) {
+        if let Some(security) = &self.security {
+            security.prepare();
+        }
     }
 
     /// Whether nobody may run this operation or info command.
@@ -140,6 +153,8 @@ pub struct Connection {
     scratch: Bins,
     /// Whether the client has told its name.
     has_user_agent: bool,
+    /// Whether it may do nothing before a login.
+    has_to_log_in: bool,
     sizes: Option<Arc<Sizes>>,
     /// Bytes of a refused message that are still to come.
     skipping: usize,
@@ -158,6 +173,7 @@ impl Connection {
             digest_at: 0..0,
             scratch: Bins::default(),
             has_user_agent: false,
+            has_to_log_in: shared.aerospike.security.is_some(),
             sizes: shared.sizes.clone(),
             skipping: 0,
         }
@@ -301,6 +317,11 @@ impl Connection {
         let Ok(Some(Proto { header, body, .. })) = split_frame(frame) else {
             return Flow::Close;
         };
+        if self.has_to_log_in && header.kind != Kind::Security {
+            self.look_at(frame);
+            self.refuse_without_login(header.kind, out);
+            return Flow::Done;
+        }
         match header.kind {
             Kind::Info => {
                 self.operation = Operation::Info;
@@ -308,12 +329,38 @@ impl Connection {
             }
             Kind::Security => {
                 self.operation = Operation::Security;
-                put_answer(ResultCode::SecurityNotSupported, out);
+                self.log_in(body, now, context, out);
             }
             Kind::Message => self.message(frame, body, now, context, out),
             Kind::Compressed | Kind::Xdr => put_error(ResultCode::EnterpriseOnly, out),
         }
         Flow::Done
+    }
+
+    /// Answers a security message.
+    fn log_in(&mut self, body: &[u8], now: Moment, context: &Context<'_>, out: &mut BytesMut) {
+        let Some(security) = &context.shared.aerospike.security else {
+            return put_answer(ResultCode::SecurityNotSupported, out);
+        };
+        let user = security.answer(body, !self.has_to_log_in, now.unix_ns / 1_000_000_000, out);
+        if let Some(user) = user {
+            self.has_to_log_in = false;
+            context.client.details().user = user.as_bytes().to_vec();
+        }
+    }
+
+    /// Answers a request, which was looked at and is not executed, that a login has to come first.
+    fn refuse_without_login(&self, kind: Kind, out: &mut BytesMut) {
+        match (kind, self.operation) {
+            (Kind::Info, _) => {
+                // Whatever was asked, and without repeating it.
+                let frame = begin_frame(Kind::Info, out);
+                out.extend_from_slice(b"ERROR:80:not authenticated\n");
+                finish_frame(frame, out);
+            }
+            (_, Operation::Batch) => put_header_only(out, &last(ResultCode::NotAuthenticated)),
+            _ => put_error(ResultCode::NotAuthenticated, out),
+        }
     }
 
     #[inline]

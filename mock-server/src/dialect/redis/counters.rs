@@ -74,6 +74,8 @@ pub struct Counters {
     lanes: Vec<Lane>,
     /// Error replies by code word.
     errors: Mutex<BTreeMap<Vec<u8>, u64>>,
+    /// Connections that ended because their client did not take their replies.
+    pub output_limit: AtomicU64,
     pace: Mutex<Pace>,
 }
 
@@ -106,6 +108,7 @@ impl Counters {
         Self {
             lanes: (0..workers.max(1)).map(lane).collect(),
             errors: Mutex::default(),
+            output_limit: AtomicU64::new(0),
             pace: Mutex::default(),
         }
     }
@@ -213,6 +216,7 @@ impl Counters {
                 counter.reset();
             }
         }
+        self.output_limit.store(0, Ordering::Relaxed);
         self.errors
             .lock()
             .unwrap_or_else(PoisonError::into_inner)

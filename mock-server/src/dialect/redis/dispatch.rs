@@ -2,6 +2,7 @@
 //! command exist, does it have its arguments, may this client run it, is it queued in a
 //! transaction, is the server paused.
 
+use super::acl;
 use super::call::{Call, Outcome};
 use super::fault::Fault;
 use super::row::flag;
@@ -105,10 +106,7 @@ fn refusal(call: &mut Call<'_, '_>, command: &'static Command, is_full: bool) ->
     if !command.row.accepts(call.args.len()) {
         return Some(Fault::wrong_arity(command.name));
     }
-    if !call.peer.authenticated
-        && command.row.flags & flag::NO_AUTH == 0
-        && call.state().settings.needs_password()
-    {
+    if call.peer.has_to_log_in() && command.row.flags & flag::NO_AUTH == 0 {
         return Some(Fault::NO_AUTH);
     }
     if let Some(blocked) = &call.state().blocked {
@@ -124,6 +122,12 @@ fn refusal(call: &mut Call<'_, '_>, command: &'static Command, is_full: bool) ->
     }
     if call.peer.transaction.is_some() && command.row.flags & flag::NO_MULTI != 0 {
         return Some(Fault::new("ERR Command not allowed inside a transaction"));
+    }
+    if !call.peer.user.is_unrestricted()
+        && let Err(denial) = acl::permit(call)
+    {
+        let (version, user) = (call.state().version, call.peer.user.name());
+        return Some(Fault::denied(version, user, command.name, denial));
     }
     if is_full && may_take_memory(call, command) {
         call.context.limited.out_of_memory += 1;

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::acl::selector::Denial;
 use crate::config::RedisVersion;
 
 /// An error reply, without the leading `-`: a code word, a blank, a sentence.
@@ -119,16 +120,51 @@ impl Fault {
     /// user.
     #[must_use]
     pub fn no_permission(version: RedisVersion, user: &[u8], command: &str) -> Self {
-        let first_with_user = RedisVersion {
-            major: 7,
-            minor: 2,
-            patch: 0,
-        };
-        let after = format!(" has no permissions to run the '{command}' command");
-        if version < first_with_user {
-            return Self::from_text(format!("NOPERM this user{after}"));
+        if version >= RedisVersion::V7_2 {
+            let after = format!(" has no permissions to run the '{command}' command");
+            return Self::quoting("NOPERM User ", user, &after);
         }
-        Self::quoting("NOPERM User ", user, &after)
+        let before = "NOPERM this user has no permissions to run the '";
+        let after = if version.major < 7 {
+            "' command or its subcommand"
+        } else {
+            "' command"
+        };
+        Self::quoting(before, command.as_bytes(), after)
+    }
+
+    /// What a user is denied, in the words of `version`.
+    #[must_use]
+    pub fn denied(version: RedisVersion, user: &[u8], command: &str, denial: Denial) -> Self {
+        let is_new = version >= RedisVersion::V7_2;
+        Self::new(match denial {
+            Denial::Command => return Self::no_permission(version, user, command),
+            Denial::Key(_) if is_new => "NOPERM No permissions to access a key",
+            Denial::Key(_) => {
+                "NOPERM this user has no permissions to access one of the keys used as arguments"
+            }
+            Denial::Channel(_) if is_new => "NOPERM No permissions to access a channel",
+            Denial::Channel(_) => {
+                "NOPERM this user has no permissions to access one of the channels used as \
+                 arguments"
+            }
+        })
+    }
+
+    /// A command of a transaction that its user may not run any more.
+    #[must_use]
+    pub fn denied_at_last(denial: Denial) -> Self {
+        let reason = match denial {
+            Denial::Command => "no permission to execute the command or subcommand",
+            Denial::Key(_) => "no permission to touch the specified keys",
+            Denial::Channel(_) => {
+                "no permission to access one of the channels used as arguments to the command"
+            }
+        };
+        Self::from_text(format!(
+            "NOPERM ACLs rules changed between the moment the transaction was accumulated and the \
+             EXEC call. This command is no longer allowed for the following reason: {reason}"
+        ))
     }
 
     /// Nobody may run the command with this full name, in the server's own words.

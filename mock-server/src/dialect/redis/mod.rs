@@ -8,6 +8,7 @@
 //! | what a command may touch                 | [`call`], [`view`], [`peer`]  |
 //! | databases, entries, strings              | [`database`], [`entry`], [`text`] |
 //! | expiry in the background                 | [`expiry`]                    |
+//! | users and what they may do               | [`acl`]                       |
 //! | WATCH, CLIENT PAUSE                      | [`watch`], [`pause`]          |
 //! | CONFIG                                   | [`settings`]                  |
 //! | INFO's counters                          | [`counters`]                  |
@@ -16,6 +17,7 @@
 //! | what goes when memory is used up         | [`eviction`]                  |
 //! | key patterns, COMMAND DOCS               | [`glob`], [`syntax`]          |
 
+pub mod acl;
 pub mod blocked;
 pub mod call;
 pub mod command;
@@ -27,6 +29,7 @@ pub mod eviction;
 pub mod expiry;
 pub mod fault;
 pub mod glob;
+pub mod named_keys;
 pub mod pause;
 pub mod peer;
 pub mod row;
@@ -44,6 +47,7 @@ use kvlab_protocol::resp::{
     Args, DoubleStyle, ReplyWriter, RequestDecoder, RequestError, RequestLimits,
 };
 
+use self::acl::Users;
 use self::blocked::BlockList;
 use self::call::Call;
 use self::counters::Counters;
@@ -79,6 +83,8 @@ pub struct State {
     pub watches: Watches,
     /// The pause of CLIENT PAUSE.
     pub pause: Pause,
+    /// Who there is, and what they may do.
+    pub users: Users,
     /// The counters of INFO.
     pub counters: Counters,
     /// Expiry in the background.
@@ -99,6 +105,7 @@ impl State {
             settings: Settings::new(config),
             watches: Watches::default(),
             pause: Pause::default(),
+            users: Users::new(config),
             counters: Counters::new(config.workers),
             expiry: Expiry::default(),
             evictor: Evictor::new(config.seed),
@@ -190,13 +197,22 @@ impl Connection {
         }
     }
 
+    /// A connection of nobody, for commands that come from inside the process: there is no login and
+    /// no permission to ask for.
+    #[must_use]
+    pub fn inside(shared: &Shared) -> Self {
+        let mut connection = Self::new(shared);
+        connection.peer = Peer::inside(&shared.redis);
+        connection
+    }
+
     /// The next command at the front of `buf`.
     ///
     /// # Errors
     /// When the input breaks the protocol.
     pub fn decode(&mut self, buf: &[u8]) -> Result<Option<Frame>, Refusal> {
         self.limits.max_bulk = self.live.max_bulk();
-        self.limits.unauthenticated = !self.peer.authenticated && self.live.needs_password();
+        self.limits.unauthenticated = self.peer.has_to_log_in();
         match self.decoder.decode(buf, &self.limits) {
             Ok(None) => Ok(None),
             Ok(Some(len)) => {

@@ -1,9 +1,12 @@
 //! What the server remembers of one RESP connection.
 
+use std::sync::Arc;
+
 use kvlab_protocol::resp::{OwnedArgs, Version};
 use kvlab_timing::Stamp;
 
 use super::State;
+use super::acl::{DEFAULT_USER, Definition, User};
 use super::table::Command;
 use super::watch::Watching;
 
@@ -14,8 +17,12 @@ pub struct Peer {
     pub version: Version,
     /// The selected database, which exists.
     pub database: usize,
-    /// Whether it may run commands that need a login.
+    /// Whether it has logged in, or needed not.
     pub authenticated: bool,
+    /// The user that it is.
+    pub user: Arc<User>,
+    /// The user that it is without a login.
+    default_user: Arc<User>,
     /// Which replies are sent.
     pub replies: Replies,
     /// The open transaction.
@@ -64,7 +71,9 @@ impl Peer {
         Self {
             version: Version::Resp2,
             database: 0,
-            authenticated: !state.settings.needs_password(),
+            authenticated: state.users.default_user().is_open(),
+            user: Arc::clone(state.users.default_user()),
+            default_user: Arc::clone(state.users.default_user()),
             replies: Replies::On,
             transaction: None,
             watching: Watching::default(),
@@ -72,6 +81,35 @@ impl Peer {
             waiting_since: None,
             draws: 0,
         }
+    }
+
+    /// Commands that come from inside the process, which may do everything.
+    #[must_use]
+    pub fn inside(state: &State) -> Self {
+        Self {
+            authenticated: true,
+            user: Arc::new(User::new(DEFAULT_USER, Definition::default_user())),
+            ..Self::new(state)
+        }
+    }
+
+    /// Whether it has to log in before anything else.
+    #[must_use]
+    #[inline]
+    pub fn has_to_log_in(&self) -> bool {
+        !self.authenticated && !self.default_user.is_open()
+    }
+
+    /// It has logged in as `user`.
+    pub fn log_in(&mut self, user: Arc<User>) {
+        self.authenticated = true;
+        self.user = user;
+    }
+
+    /// It is as it was before any login.
+    pub fn log_out(&mut self) {
+        self.authenticated = self.default_user.is_open();
+        self.user = Arc::clone(&self.default_user);
     }
 
     /// Whether replies to the current command are sent.

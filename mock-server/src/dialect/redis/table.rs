@@ -13,6 +13,7 @@ use crate::exchange::Class;
 const FAMILIES: &[Family] = &[
     command::connection::FAMILY,
     command::client::FAMILY,
+    command::acl::FAMILY,
     command::server::FAMILY,
     command::config::FAMILY,
     command::info::FAMILY,

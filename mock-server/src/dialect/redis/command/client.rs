@@ -225,7 +225,7 @@ fn kill(call: &mut Call<'_, '_>) -> Outcome {
     Ok(flow)
 }
 
-fn kill_other(call: &Call<'_, '_>, client: &ClientInfo) {
+pub(super) fn kill_other(call: &Call<'_, '_>, client: &ClientInfo) {
     let shared = call.context.shared;
     shared.post.send(client.worker, client.id, Event::Kill);
     // It is no longer listed, though its worker has yet to close it.

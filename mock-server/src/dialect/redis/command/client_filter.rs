@@ -15,6 +15,7 @@ pub(super) struct Filter<'a> {
     address: Option<&'a [u8]>,
     local_address: Option<&'a [u8]>,
     kind: Option<ClientType>,
+    user: Option<&'a [u8]>,
     age_min_s: Option<u64>,
     spare_self: bool,
 }
@@ -87,7 +88,7 @@ impl<'a> Filter<'a> {
             b"TYPE" => self.kind = Some(client_type(value)?),
             b"ADDR" => self.address = Some(value),
             b"LADDR" => self.local_address = Some(value),
-            b"USER" if value == b"default" => {}
+            b"USER" if call.state().users.find(value).is_some() => self.user = Some(value),
             b"USER" => return Err(Fault::quoting("ERR No such user '", value, "'")),
             b"SKIPME" if value.eq_ignore_ascii_case(b"yes") => self.spare_self = true,
             b"SKIPME" if value.eq_ignore_ascii_case(b"no") => self.spare_self = false,
@@ -113,6 +114,7 @@ impl<'a> Filter<'a> {
             && is(self.address, client.peer)
             && is(self.local_address, client.local)
             && self.kind.is_none_or(|kind| kind.includes(client))
+            && self.user.is_none_or(|user| user == client.details().user)
             && self
                 .age_min_s
                 .is_none_or(|age| now.saturating_since(client.connected) / 1_000_000_000 >= age)

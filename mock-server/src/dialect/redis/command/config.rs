@@ -92,11 +92,19 @@ fn set(call: &mut Call<'_, '_>) -> Outcome {
     if (after.idle_ns, after.output) != (before.idle_ns, before.output) {
         shared.post.broadcast(Event::NewLimits);
     }
+    // The password for everybody is that of the default user.
+    let password = pairs
+        .iter()
+        .find(|(name, _)| name.eq_ignore_ascii_case(b"requirepass"));
+    if let Some((_, password)) = password {
+        call.state().users.require_password(password);
+    }
     call.ok()
 }
 
 fn resetstat(call: &mut Call<'_, '_>) -> Outcome {
     call.state().counters.reset();
+    call.state().users.reset_counts();
     let gatekeeper = &call.context.shared.gatekeeper;
     gatekeeper.reset_statistics(Protocol::Redis);
     call.ok()

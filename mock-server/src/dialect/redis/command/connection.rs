@@ -4,6 +4,7 @@ use kvlab_protocol::resp::Version;
 use kvlab_protocol::resp::number::parse_i64;
 
 use crate::dialect::Flow;
+use crate::dialect::redis::acl;
 use crate::dialect::redis::call::{Call, Outcome};
 use crate::dialect::redis::fault::Fault;
 use crate::dialect::redis::peer::Replies;
@@ -87,7 +88,8 @@ fn select(call: &mut Call<'_, '_>) -> Outcome {
 fn auth(call: &mut Call<'_, '_>) -> Outcome {
     let (user, password) = match call.args.len() {
         2 => {
-            if !call.state().settings.needs_password() {
+            let default = call.state().users.default_user().definition();
+            if default.is_password_free() {
                 return Err(Fault::new(
                     "ERR AUTH <password> called without any password configured for the default \
                      user. Are you sure your configuration is correct?",
@@ -102,14 +104,16 @@ fn auth(call: &mut Call<'_, '_>) -> Outcome {
     call.ok()
 }
 
-/// There is one user, and it has a password or none.
+/// Makes the connection one of `user`, if this is a password of theirs.
 fn log_in(call: &mut Call<'_, '_>, user: &[u8], password: &[u8]) -> Result<(), Fault> {
-    let settings = &call.state().settings;
-    if user == b"default" && (!settings.needs_password() || settings.is_password(password)) {
-        call.peer.authenticated = true;
-        return Ok(());
-    }
-    Err(Fault::WRONG_PASSWORD)
+    let users = &call.state().users;
+    let Some(user) = users.log_in(user, password) else {
+        acl::note_failed_login(call, user);
+        return Err(Fault::WRONG_PASSWORD);
+    };
+    call.context.client.details().user = user.name().to_vec();
+    call.peer.log_in(user);
+    Ok(())
 }
 
 fn hello(call: &mut Call<'_, '_>) -> Outcome {
@@ -205,12 +209,13 @@ fn reset(call: &mut Call<'_, '_>) -> Outcome {
     call.peer.version = Version::Resp2;
     call.peer.replies = Replies::On;
     call.peer.no_touch = false;
-    call.peer.authenticated = !state.settings.needs_password();
+    call.peer.log_out();
     {
         let mut details = call.context.client.details();
         details.db = 0;
         details.resp = 2;
         details.name.clear();
+        details.user = call.peer.user.name().to_vec();
         details.multi = None;
         details.watching = 0;
         details.no_evict = false;

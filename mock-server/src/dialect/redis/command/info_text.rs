@@ -5,7 +5,9 @@
 //! on: two servers with the same seed, commands and clock print the same bytes.
 
 use std::fmt::Write as _;
+use std::sync::atomic::Ordering;
 
+use crate::config::RedisVersion;
 use crate::dialect::redis::STARTUP_BYTES;
 use crate::dialect::redis::call::Call;
 use crate::dialect::redis::table;
@@ -28,6 +30,18 @@ impl Lines {
 
     fn zeros(self, names: &[&str]) -> Self {
         names.iter().fold(self, |lines, name| lines.add(name, 0))
+    }
+
+    /// Clients that were ended for what they left waiting, on servers that tell.
+    fn disconnections(self, call: &Call<'_, '_>) -> Self {
+        if call.state().version < FIRST_WITH_DISCONNECTIONS {
+            return self;
+        }
+        let output = &call.state().counters.output_limit;
+        self.add("client_query_buffer_limit_disconnections", 0).add(
+            "client_output_buffer_limit_disconnections",
+            output.load(Ordering::Relaxed),
+        )
     }
 
     fn memory(self, name: &str, bytes: u64) -> Self {
@@ -202,7 +216,7 @@ pub(super) fn stats(call: &Call<'_, '_>) -> String {
     let counters = &call.state().counters;
     let errors: u64 = counters.errors().values().sum();
     let connections = call.context.shared.gatekeeper.statistics(Protocol::Redis);
-    Lines::section("Stats")
+    let lines = Lines::section("Stats")
         .add("total_connections_received", connections.opened)
         .add(
             "total_commands_processed",
@@ -261,10 +275,25 @@ pub(super) fn stats(call: &Call<'_, '_>) -> String {
             "total_writes_processed",
             "io_threaded_reads_processed",
             "io_threaded_writes_processed",
-            "reply_buffer_shrinks",
-            "reply_buffer_expands",
         ])
-        .0
+        .disconnections(call)
+        .zeros(&["reply_buffer_shrinks", "reply_buffer_expands"]);
+    denied(call, lines).0
+}
+
+/// What users were denied, which versions from 7.2 on tell.
+fn denied(call: &Call<'_, '_>, lines: Lines) -> Lines {
+    if call.state().version < RedisVersion::V7_2 {
+        return lines;
+    }
+    let names = ["auth", "cmd", "key", "channel"];
+    let counts = call.state().users.denied();
+    names
+        .iter()
+        .zip(counts)
+        .fold(lines, |lines, (name, count)| {
+            lines.add(&format!("acl_access_denied_{name}"), count)
+        })
 }
 
 pub(super) fn replication(call: &Call<'_, '_>) -> String {
@@ -402,6 +431,12 @@ fn human(bytes: u64) -> String {
     }
 }
 
+/// The first version whose INFO counts such ends (redis pull request 12476).
+const FIRST_WITH_DISCONNECTIONS: RedisVersion = RedisVersion {
+    major: 7,
+    minor: 4,
+    patch: 0,
+};
 /// The machine that this server pretends to run on.
 const SYSTEM_BYTES: u64 = 16 << 30;
 /// Slots that are looked at for the mean time to live.

@@ -6,12 +6,13 @@ use crate::dialect::redis::blocked::BlockList;
 use crate::dialect::redis::call::{Call, Outcome};
 use crate::dialect::redis::fault::Fault;
 use crate::dialect::redis::glob;
+use crate::dialect::redis::named_keys::{NamedKey, named_keys};
 use crate::dialect::redis::row::category::CONNECTION;
 use crate::dialect::redis::row::flag::{self, LOADING, STALE};
 use crate::dialect::redis::row::{Family, KeySpec, Row, category};
 use crate::dialect::redis::syntax::{self, Argument};
 use crate::dialect::redis::table::{self, Command};
-use kvlab_protocol::resp::{Args, ReplyWriter};
+use kvlab_protocol::resp::ReplyWriter;
 
 /// COMMAND with its subcommands.
 pub(crate) const FAMILY: Family = Family {
@@ -331,8 +332,8 @@ fn list(call: &mut Call<'_, '_>) -> Outcome {
 fn getkeys(call: &mut Call<'_, '_>) -> Outcome {
     let (_, keys) = keys_of(call)?;
     call.reply.array(keys.len());
-    for (key, _) in keys {
-        call.reply.bulk(key);
+    for named in keys {
+        call.reply.bulk(named.key);
     }
     Ok(Flow::Done)
 }
@@ -340,22 +341,19 @@ fn getkeys(call: &mut Call<'_, '_>) -> Outcome {
 fn getkeysandflags(call: &mut Call<'_, '_>) -> Outcome {
     let (_, keys) = keys_of(call)?;
     call.reply.array(keys.len());
-    for (key, flags) in keys {
+    for named in keys {
         call.reply.array(2);
-        call.reply.bulk(key);
-        call.reply.set(flags.len());
-        for flag in flags {
+        call.reply.bulk(named.key);
+        call.reply.set(named.flags.len());
+        for flag in named.flags {
             call.reply.simple(flag);
         }
     }
     Ok(Flow::Done)
 }
 
-/// A key with what the command does to it.
-type Key<'a> = (&'a [u8], &'static [&'static str]);
-
 /// The command that the arguments from the third on are, and its keys.
-fn keys_of<'a>(call: &Call<'a, '_>) -> Result<(&'static Command, Vec<Key<'a>>), Fault> {
+fn keys_of<'a>(call: &Call<'a, '_>) -> Result<(&'static Command, Vec<NamedKey<'a>>), Fault> {
     let args = call.args.from(2);
     let mut command =
         table::find(args.name()).ok_or(Fault::new("ERR Invalid command specified"))?;
@@ -375,38 +373,5 @@ fn keys_of<'a>(call: &Call<'a, '_>) -> Result<(&'static Command, Vec<Key<'a>>), 
             "ERR Invalid number of arguments specified for command",
         ));
     }
-    let mut keys = Vec::new();
-    for spec in command.row.keys {
-        collect(args, spec, &mut keys);
-    }
-    if command.name == "set" {
-        // What SET does to its key depends on its options.
-        let answers_old = args
-            .from(3)
-            .iter()
-            .any(|option| option.eq_ignore_ascii_case(b"GET"));
-        for (_, flags) in &mut keys {
-            *flags = if answers_old {
-                &["RW", "access", "update"]
-            } else {
-                &["OW", "update"]
-            };
-        }
-    }
-    Ok((command, keys))
-}
-
-fn collect<'a>(args: Args<'a>, spec: &KeySpec, keys: &mut Vec<Key<'a>>) {
-    let first = usize::from(spec.first);
-    let end = match usize::try_from(spec.last) {
-        Ok(last) => first + last + 1,
-        Err(_) => args
-            .len()
-            .saturating_sub(usize::from(spec.last.unsigned_abs()) - 1),
-    };
-    for position in (first..end).step_by(usize::from(spec.step).max(1)) {
-        if let Some(key) = args.get(position) {
-            keys.push((key, spec.flags));
-        }
-    }
+    Ok((command, named_keys(command, args)))
 }

@@ -1,6 +1,7 @@
 //! The commands, one file per family. A family is its rows, in `FAMILY`, and their handlers; adding
 //! one is a file here and a line in [`super::table`].
 
+pub(super) mod acl;
 pub(super) mod client;
 mod client_filter;
 mod client_text;
@@ -25,6 +26,11 @@ mod waiting;
 
 use super::call::{Call, Outcome};
 use super::fault::Fault;
+
+/// The line by which CLIENT LIST describes the connection of `call`.
+pub(super) fn client_line(call: &Call<'_, '_>) -> Vec<u8> {
+    client_text::line(call, call.context.client)
+}
 
 /// Runs a container that was named without a subcommand. Its arity asks for one, so this is reached
 /// by no request.

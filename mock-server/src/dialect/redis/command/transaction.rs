@@ -3,6 +3,7 @@
 use kvlab_protocol::resp::ReplyWriter;
 
 use crate::dialect::Flow;
+use crate::dialect::redis::acl;
 use crate::dialect::redis::call::{Call, Outcome};
 use crate::dialect::redis::dispatch;
 use crate::dialect::redis::fault::Fault;
@@ -128,7 +129,21 @@ fn exec(call: &mut Call<'_, '_>) -> Outcome {
             peer: &mut *call.peer,
             may_park: false,
         };
-        match dispatch::run(&mut inner) {
+        // What a user may do may have changed since the command was queued.
+        let permitted = if inner.peer.user.is_unrestricted() {
+            Ok(())
+        } else {
+            acl::permit(&inner)
+        };
+        let outcome = match permitted {
+            Ok(()) => dispatch::run(&mut inner),
+            Err(denial) => {
+                let fault = Fault::denied_at_last(denial);
+                inner.state().counters.count_error(fault.code());
+                Err(fault)
+            }
+        };
+        match outcome {
             Ok(Flow::Close) => flow = Flow::Close,
             Ok(_) => {}
             Err(fault) => {

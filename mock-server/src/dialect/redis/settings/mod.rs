@@ -30,7 +30,6 @@ pub struct Settings {
 #[derive(Debug)]
 pub struct Live {
     max_bulk: AtomicU64,
-    needs_password: AtomicBool,
     memory_max: AtomicU64,
     clients_max: AtomicU64,
     /// The place of the policy in [`Eviction::ALL`].
@@ -131,13 +130,6 @@ impl Live {
     pub fn max_bulk(&self) -> u64 {
         self.max_bulk.load(Ordering::Relaxed)
     }
-
-    /// Whether clients have to log in.
-    #[must_use]
-    #[inline]
-    pub fn needs_password(&self) -> bool {
-        self.needs_password.load(Ordering::Relaxed)
-    }
 }
 
 impl Settings {
@@ -169,7 +161,6 @@ impl Settings {
         let settings = Self {
             live: Arc::new(Live {
                 max_bulk: AtomicU64::new(0),
-                needs_password: AtomicBool::new(false),
                 memory_max: AtomicU64::new(0),
                 clients_max: AtomicU64::new(0),
                 eviction: AtomicU8::new(0),
@@ -197,23 +188,6 @@ impl Settings {
     #[must_use]
     pub fn live(&self) -> &Arc<Live> {
         &self.live
-    }
-
-    /// Whether clients have to log in.
-    #[must_use]
-    pub fn needs_password(&self) -> bool {
-        self.live.needs_password()
-    }
-
-    /// Whether `password` is the one to log in with. Takes as long for every wrong one of its length.
-    #[must_use]
-    pub fn is_password(&self, password: &[u8]) -> bool {
-        let wanted = self.value("requirepass").into_bytes();
-        let differing = wanted
-            .iter()
-            .zip(password)
-            .fold(0, |all, (a, b)| all | (a ^ b));
-        wanted.len() == password.len() && differing == 0
     }
 
     /// The value of a parameter; empty if there is none of this name.
@@ -333,9 +307,6 @@ impl Settings {
         self.live
             .counts_frequency
             .store(policy.is_lfu(), Ordering::Relaxed);
-        self.live
-            .needs_password
-            .store(!value("requirepass").is_empty(), Ordering::Relaxed);
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<String>> {
