@@ -46,7 +46,12 @@ impl<D: Driver> Worker<D> {
                     self.give_up(now);
                     return;
                 }
-                Err(NoSlot) => return,
+                Err(NoSlot) => {
+                    if self.config.separate {
+                        self.notice_end(now);
+                    }
+                    return;
+                }
             };
             let Some(intended) = self.due(now) else {
                 return;
@@ -73,6 +78,14 @@ impl<D: Driver> Worker<D> {
                 Some(place) => self.send(place, pending),
                 None => self.send_routed(now, pending),
             }
+        }
+    }
+
+    /// Where each connection has requests of its own, none has a free slot once all are done, and
+    /// nobody asks the schedule any more.
+    fn notice_end(&mut self, now: Stamp) {
+        if matches!(self.schedule.look(now), Due::Over) {
+            self.due(now);
         }
     }
 
