@@ -2,7 +2,6 @@
 //! nanosecond, and over sockets.
 
 use kvlab_mock_server::{MockServer, ServerBuilder, ServerConfig};
-use kvlab_timing::Clock;
 
 use crate::client::Client;
 use crate::virtual_server::{Laboratory, MILLI};
@@ -342,7 +341,7 @@ fn a_throttle_delays_refuses_and_drops_over_a_socket() {
         .unwrap();
     let address = server.redis_addr().unwrap();
     let mut client = Client::connect(address);
-    let clock = Clock::real();
+    let clock = kvlab_timing::Clock::real();
     let begun = clock.now();
     // 5 at once and 20 at 100 per second: the last one 200 ms after the first.
     client.ask_all(&["GET a"; 25]);
