@@ -166,7 +166,7 @@ impl Schedule {
 }
 
 /// The share of thread `k` of `threads` in `all` requests dealt out in turn.
-fn share_of(all: u64, k: u64, threads: u64) -> u64 {
+pub(crate) fn share_of(all: u64, k: u64, threads: u64) -> u64 {
     all / threads + u64::from(k < all % threads)
 }
 

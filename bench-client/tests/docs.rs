@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use clap::{CommandFactory, Parser};
+use kvlab_bench_client::frontend::memtier::table::TABLE;
 use kvlab_bench_client::frontend::native::{Addresses, BenchArgs};
 
 #[derive(Debug, Parser)]
@@ -73,5 +74,24 @@ fn every_option_is_documented() {
             text.contains(&format!("`--{long}")),
             "--{long} is missing in bench.md"
         );
+    }
+}
+
+#[test]
+fn every_option_of_memtier_is_documented() {
+    let text = document("from-memtier.md");
+    for row in TABLE {
+        // An option is named in code, alone or with the name of its argument.
+        let named = ["`", " ", "\\|"].iter().any(|end| {
+            let code = format!("`{}{end}", row.spelled);
+            text.contains(&code)
+        });
+        assert!(named, "{} is missing in from-memtier.md", row.spelled);
+        if let Some(short) = row.short {
+            assert!(
+                text.contains(&format!("`-{short}`")),
+                "-{short} is missing in from-memtier.md"
+            );
+        }
     }
 }

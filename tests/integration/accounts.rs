@@ -8,8 +8,9 @@ use std::path::PathBuf;
 
 use clap::Parser;
 use kvlab::cli::run::{RunArgs, run as run_scenario};
+use kvlab::runner::virtual_time;
 use kvlab_bench_client::frontend::ExitStatus;
-use kvlab_bench_client::frontend::native::{BenchArgs, run};
+use kvlab_bench_client::frontend::native::{Addresses, BenchArgs, run};
 use kvlab_mock_server::MockServer;
 
 use crate::resp_wire::{Client, RealServer};
@@ -172,4 +173,36 @@ fn a_wrong_password_ends_a_scenario_with_its_exit_code() {
         let (status, text) = scenario(target, "s3:cret", true);
         assert_eq!(status, ExitStatus::Done, "{target}: {text}");
     }
+}
+
+#[test]
+fn a_session_that_has_ended_is_begun_anew_when_connections_come_back() {
+    // Every two seconds all connections end, and tokens are good for one.
+    let server = MockServer::builder().user("app", "s3:cret").cut("every=2s");
+    let mut config = server.record_rows(true).into_config().unwrap();
+    config.aerospike.session_ttl_s = 1;
+    let words = [
+        "bench",
+        "aerospike://app:s3%3Acret@127.0.0.1",
+        "--connections=4",
+        "--rate=400",
+        "--duration=9s",
+    ];
+    let line = Line::try_parse_from(words).unwrap();
+    let anywhere = Addresses::one(([127, 0, 0, 1], 3000).into());
+    let mut settings = line.bench.settings(&anywhere).unwrap();
+    settings.record_rows = true;
+    let evidence = virtual_time::run(config, settings, 50_000).unwrap();
+    let joined = &evidence.joined;
+    assert!(joined.client_only.is_empty() && joined.server_only.is_empty());
+    // Whoever shows an old token is refused and logs in behind it, on the same connection.
+    let second_attempts = joined
+        .pairs
+        .iter()
+        .filter(|pair| pair.server.command == "security" && pair.client.sequence == 1);
+    assert!(second_attempts.count() >= 4);
+    let tally = &evidence.summary.tally;
+    assert!(tally.connects.lost >= 16, "{:?}", tally.connects);
+    assert_eq!(tally.connects.failed, 0);
+    assert_eq!(tally.outcomes().errors, 0);
 }

@@ -2,6 +2,7 @@
 
 mod accounts;
 mod aerospike_vectors;
+mod memtier_cases;
 mod redis_cases;
 mod redis_documents;
 mod redis_random;

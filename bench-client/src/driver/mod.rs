@@ -13,6 +13,7 @@
 
 pub mod aerospike;
 pub mod redis;
+mod scan;
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -81,6 +82,12 @@ pub trait Driver {
     /// Where the operation has to go. Only asked when [`Self::ROUTES_BY_KEY`].
     fn route(&mut self, _operation: &Operation<'_>) -> Route {
         Route::To(GroupId(0))
+    }
+
+    /// The class of an operation on this connection, where what was answered before decides it.
+    #[inline]
+    fn settle(&mut self, class: OpClass, _session: &Self::Session) -> OpClass {
+        class
     }
 
     /// Appends the request of an operation.

@@ -18,11 +18,12 @@ use bytes::BytesMut;
 use kvlab_protocol::resp::request::{Template, encode_command};
 use kvlab_protocol::resp::{ReplyKind, ReplySkimmer, error_prefix};
 
+use super::scan::{Scan, ScanState};
 use super::{
     Answer, Driver, Frame, GroupId, Operation, ProtocolError, Refusal, Role, Step, Topology,
 };
 use crate::keyspace::KeySpace;
-use crate::record::ErrorKind;
+use crate::record::{ErrorKind, OpClass};
 use crate::settings::{RedisOperation, RedisTarget, RespVersion, SizeDistribution, ValueSettings};
 
 /// The driver for one RESP server.
@@ -32,6 +33,8 @@ pub struct RedisDriver {
     /// Requests of the handshake, encoded, with whether they carry the login.
     handshake: Vec<(BytesMut, bool)>,
     topology: VecDeque<Topology>,
+    /// The mix is a SCAN that follows its cursor.
+    scan: Option<Scan>,
 }
 
 /// State of one connection.
@@ -40,6 +43,7 @@ pub struct RedisSession {
     skimmer: ReplySkimmer,
     /// Steps of the handshake that were sent.
     step: usize,
+    scan: ScanState,
 }
 
 impl RedisDriver {
@@ -59,6 +63,7 @@ impl RedisDriver {
             templates,
             handshake: handshake(target),
             topology: pool(target.address),
+            scan: target.scan.as_ref().map(Scan::new),
         }
     }
 }
@@ -111,6 +116,9 @@ impl Driver for RedisDriver {
             .skimmer
             .skim(bytes)
             .map_err(|error| ProtocolError(error.to_string()))?;
+        if let (Some(_), Some(skim)) = (&self.scan, &skim) {
+            session.scan.take(bytes.get(..skim.len).unwrap_or_default());
+        }
         Ok(skim.map(|skim| Frame {
             len: skim.len,
             answer: match skim.kind {
@@ -126,13 +134,26 @@ impl Driver for RedisDriver {
     }
 
     #[inline]
+    fn settle(&mut self, class: OpClass, session: &RedisSession) -> OpClass {
+        match &self.scan {
+            None => class,
+            Some(scan) => scan.class(&session.scan),
+        }
+    }
+
+    #[inline]
     fn encode(
         &mut self,
         operation: &Operation<'_>,
-        _session: &mut RedisSession,
+        session: &mut RedisSession,
         out: &mut BytesMut,
     ) {
         let plan = operation.plan;
+        if let Some(scan) = &self.scan
+            && scan.encode(plan.class, &mut session.scan, out)
+        {
+            return;
+        }
         let Some(template) = self.templates.get(plan.class.index()) else {
             // The workload draws only classes of the mix.
             debug_assert!(false, "no template for {:?}", plan.class);
@@ -220,7 +241,6 @@ const MAX_TEXT: usize = 200;
 mod tests {
     use super::*;
     use crate::driver::Plan;
-    use crate::record::OpClass;
     use crate::settings::KeySettings;
 
     fn target() -> RedisTarget {

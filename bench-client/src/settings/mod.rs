@@ -25,7 +25,7 @@ pub use keys::{KeyPattern, KeySettings};
 pub use load::{Arrivals, Clients, Load, MixOrder, Pipeline, PipelineMode, Stop};
 pub use login::{AerospikeLogin, Password};
 pub use measure::{KernelStamps, Polling};
-pub use redis::{RedisOperation, RedisTarget, RespVersion};
+pub use redis::{RedisOperation, RedisTarget, RespVersion, ScanSettings};
 pub use tls::{Identity, TlsSettings, TlsTextError, Trust, server_name};
 pub use values::{Content, MAX_VALUE_SIZE, SizeDistribution, ValueSettings};
 

@@ -21,8 +21,19 @@ pub struct RedisTarget {
     pub version: RespVersion,
     /// Whether each connection is asked with `PING` whether it is served, before it counts as up.
     pub probe: bool,
+    /// The mix is a SCAN that follows its cursor: class 0 begins one, class 1 goes on.
+    pub scan: Option<ScanSettings>,
     /// The mix; each is a class of its own in the report.
     pub operations: Vec<RedisOperation>,
+}
+
+/// How a SCAN goes on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScanSettings {
+    /// What stands behind the cursor.
+    pub arguments: Vec<Vec<u8>>,
+    /// Cursors to follow before a scan begins anew; 0 follows them to the end.
+    pub most_cursors: u32,
 }
 
 /// Version of RESP that connections ask for.
@@ -61,6 +72,7 @@ impl RedisTarget {
             database: 0,
             version: RespVersion::Two,
             probe: false,
+            scan: None,
             operations,
         }
     }

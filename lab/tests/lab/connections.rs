@@ -89,7 +89,7 @@ fn a_server_that_keeps_another_rule_is_found_out() {
                 limits.rate = Some("3/8ms".parse().unwrap());
             },
         ),
-        ("max-age = '40ms'", |limits| {
+        ("latency = 'constant(1ms)'\nmax-age = '40ms'", |limits| {
             limits.max_age = Some(std::time::Duration::from_millis(41));
         }),
     ] {

@@ -56,6 +56,9 @@ pub(super) struct Conn<S> {
     pub(super) strikes: u32,
     /// Requests of the load that may still be put on it.
     pub(super) left: u64,
+    /// Requests of the measured part that are still its own, whatever socket it has;
+    /// [`u64::MAX`] where connections share what is due.
+    pub(super) quota: u64,
     /// What is known of the running attempt to connect, or of the connection it became.
     pub(super) log: Option<Box<ConnectRow>>,
     /// The error that was the first reply.
@@ -131,6 +134,7 @@ impl<S> Conn<S> {
             spared: 0,
             strikes: 0,
             left: u64::MAX,
+            quota: u64::MAX,
             log: None,
             first_error: None,
             talked: false,
@@ -157,6 +161,7 @@ impl<S> Conn<S> {
     pub(super) fn has_slot(&self, depth: usize, batch: bool) -> bool {
         self.is_ready()
             && self.left > 0
+            && self.quota > 0
             && if batch {
                 self.ring.is_empty()
             } else {

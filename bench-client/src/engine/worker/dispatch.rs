@@ -46,7 +46,12 @@ impl<D: Driver> Worker<D> {
                     self.give_up(now);
                     return;
                 }
-                Err(NoSlot) => return,
+                Err(NoSlot) => {
+                    if self.config.separate {
+                        self.notice_end(now);
+                    }
+                    return;
+                }
             };
             let Some(intended) = self.due(now) else {
                 return;
@@ -73,6 +78,14 @@ impl<D: Driver> Worker<D> {
                 Some(place) => self.send(place, pending),
                 None => self.send_routed(now, pending),
             }
+        }
+    }
+
+    /// Where each connection has requests of its own, none has a free slot once all are done, and
+    /// nobody asks the schedule any more.
+    fn notice_end(&mut self, now: Stamp) {
+        if matches!(self.schedule.look(now), Due::Over) {
+            self.due(now);
         }
     }
 
@@ -144,13 +157,14 @@ impl<D: Driver> Worker<D> {
 
     /// Puts the operation on the connection, which has a free slot.
     #[inline]
-    fn send(&mut self, place: usize, pending: Pending) {
+    fn send(&mut self, place: usize, mut pending: Pending) {
         let conn = &mut self.conns[place];
         let Some(session) = conn.session.as_mut() else {
             // A connection in the queue of free ones has a session.
             debug_assert!(false, "free connection without a session");
             return;
         };
+        pending.plan.class = self.driver.settle(pending.plan.class, session);
         let operation = Operation {
             plan: &pending.plan,
             value: self.block.value(&pending.plan),
@@ -172,7 +186,10 @@ impl<D: Driver> Worker<D> {
             attempt: pending.attempt,
         });
         conn.left -= 1;
-        let full = conn.ring.len() >= self.config.depth || conn.left == 0;
+        if pending.kind == RowKind::Load {
+            conn.quota = conn.quota.saturating_sub(1);
+        }
+        let full = conn.ring.len() >= self.config.depth || conn.left == 0 || conn.quota == 0;
         let free = &mut self.groups[usize::from(conn.group.0)].free;
         if full {
             conn.in_free = false;

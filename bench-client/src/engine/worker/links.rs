@@ -144,6 +144,7 @@ impl<D: Driver> Worker<D> {
         for lane in 0..self.share.connections {
             let place = self.add(group, Role::Load, address);
             self.conns[place].lane = super::usize_of(lane);
+            self.conns[place].quota = self.config.quota(self.share, lane);
             self.conns[place].number = self.share.first_connection.saturating_add(lane);
             self.loads += 1;
             // The first threads have one more where it does not come out even, so these numbers
@@ -416,6 +417,8 @@ impl<D: Driver> Worker<D> {
         conn.state = State::Down { until };
         if let Some(until) = until {
             self.plan(until, place);
+        } else if self.config.separate {
+            self.share_quota(now, place);
         }
         if role == Role::Tend {
             self.driver.tend_failed(group);
@@ -423,6 +426,18 @@ impl<D: Driver> Worker<D> {
         }
         self.check_setup(now);
         self.check_loss(now, address, failure.text);
+    }
+
+    /// What a connection that was given up still had to do is up to the others: the number of
+    /// requests asked for is that of the run.
+    fn share_quota(&mut self, now: Stamp, place: usize) {
+        if self.conns[place].quota == 0 {
+            return;
+        }
+        for other in 0..self.conns.len() {
+            self.conns[other].quota = u64::MAX;
+            self.offer(now, other);
+        }
     }
 
     /// Files what is known of a connection that ended.

@@ -40,8 +40,8 @@ use super::recorder::{Part, Recorder};
 use crate::driver::{Driver, Plan};
 use crate::keyspace::{KeySpace, Share};
 use crate::record::{ClientRow, ConnectRow, ConnectionLoss, Outcomes, RowKind, Tally};
-use crate::schedule::Schedule;
-use crate::settings::{Backoff, ConnectSettings, Load, PipelineMode, Settings};
+use crate::schedule::{self, Schedule};
+use crate::settings::{Backoff, Clients, ConnectSettings, Load, PipelineMode, Settings};
 use crate::values::ValueBlock;
 use crate::workload::Workload;
 
@@ -152,6 +152,8 @@ struct Config {
     interval_ns: u64,
     backoff: Backoff,
     connects: ConnectSettings,
+    /// Each connection has its own share of the requests.
+    separate: bool,
 }
 
 /// The connections to one node.
@@ -483,6 +485,18 @@ impl Config {
             interval_ns: nanos(settings.interval),
             backoff: settings.backoff,
             connects: settings.connects,
+            separate: settings.clients == Clients::Separate,
+        }
+    }
+
+    /// Requests of the measured part that are up to one of the connections alone.
+    fn quota(&self, share: Share, lane: u32) -> u64 {
+        match self.requests {
+            Some(all) if self.separate => {
+                let own = schedule::share_of(all, share.thread.into(), share.threads.into());
+                schedule::share_of(own, lane.into(), share.connections.into())
+            }
+            _ => u64::MAX,
         }
     }
 

@@ -27,10 +27,7 @@ impl Plan {
         match &self.traffic {
             Traffic::SetGet(both) => self.set_and_get(both),
             Traffic::Commands(steps) => self.rotation(steps),
-            Traffic::Scan { .. } => Err(Lack::new(
-                Name::ScanIncrementalIteration,
-                "following a cursor",
-            )),
+            Traffic::Scan { arguments, .. } => Ok(scan(arguments)),
         }
     }
 
@@ -245,6 +242,16 @@ impl Classes {
             Breakdown::Line => RowPlan::by_line(&self.kinds),
         }
     }
+}
+
+/// A scan that begins, and one that goes on; the driver settles which of them is sent.
+fn scan(arguments: &[Vec<u8>]) -> Classes {
+    let mut classes = Classes::default();
+    let kind = |name: &str| RowKind::Command(name.to_owned());
+    let pattern = KeyPattern::Uniform;
+    classes.add(kind("SCAN 0"), arguments.to_vec(), 1, pattern);
+    classes.add(kind("SCAN <cursor>"), arguments.to_vec(), 1, pattern);
+    classes
 }
 
 fn words(words: &[&str]) -> Vec<Vec<u8>> {

@@ -17,8 +17,8 @@ use super::recorder::RowPlan;
 use super::resolve::float;
 use crate::settings::{
     Arrivals, Backoff, Clients, ConnectSettings, Content, KeyPattern, KeySettings, Load, Pipeline,
-    PipelineMode, RedisTarget, Renew, RespVersion, Settings, SizeDistribution, Stop, Target,
-    ValueSettings,
+    PipelineMode, RedisTarget, Renew, RespVersion, ScanSettings, Settings, SizeDistribution, Stop,
+    Target, ValueSettings,
 };
 
 /// The settings of a run, and what its classes are.
@@ -67,6 +67,12 @@ impl Plan {
             Protocol::Redis | Protocol::Resp2 => RespVersion::Two,
             Protocol::Resp3 => RespVersion::Three,
         };
+        if let Traffic::Scan { arguments, most } = &self.traffic {
+            target.scan = Some(ScanSettings {
+                arguments: arguments.iter().skip(2).cloned().collect(),
+                most_cursors: *most,
+            });
+        }
         let rows = classes.rows(self.output.breakdown);
         target.operations = classes.operations;
         let mut settings = Settings::new(Target::Redis(target));

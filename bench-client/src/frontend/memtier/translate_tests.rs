@@ -363,6 +363,31 @@ fn a_replay_is_written_out_until_its_file_is_through() {
 }
 
 #[test]
+fn a_scan_has_a_row_for_its_begin_and_one_for_going_on() {
+    let translation = plan(&[
+        "--scan-incremental-iteration",
+        "--scan-incremental-max-iterations",
+        "5",
+        "--command",
+        "SCAN 0 COUNT 20",
+    ])
+    .translate(address())
+    .unwrap();
+    let rows: Vec<_> = translation.rows.rows().iter().map(RowKind::label).collect();
+    assert_eq!(rows, ["Scan 0s", "Scan <cursor>s"]);
+    let Target::Redis(target) = translation.settings.target else {
+        panic!();
+    };
+    assert_eq!(
+        target.scan,
+        Some(ScanSettings {
+            arguments: vec![b"COUNT".to_vec(), b"20".to_vec()],
+            most_cursors: 5,
+        })
+    );
+}
+
+#[test]
 fn what_is_not_there_is_refused_by_name() {
     for (words, option) in [
         (&["-S", "/tmp/s"][..], "--unix-socket"),
@@ -373,10 +398,6 @@ fn what_is_not_there_is_refused_by_name() {
         (
             &["--multi-key-get", "3", "--key-pattern", "S:S"],
             "--multi-key-get",
-        ),
-        (
-            &["--scan-incremental-iteration", "--command", "SCAN 0"],
-            "--scan-incremental-iteration",
         ),
     ] {
         let text = lack(words);
