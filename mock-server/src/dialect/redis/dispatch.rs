@@ -110,10 +110,7 @@ fn refusal(call: &mut Call<'_, '_>, command: &'static Command, is_full: bool) ->
         return Some(Fault::NO_AUTH);
     }
     if let Some(blocked) = &call.state().blocked {
-        let who = (
-            call.state().version,
-            &call.context.client.details().user[..],
-        );
+        let who = (call.state().version, call.peer.user.name());
         let fault = blocked.refuses_permission(command, who);
         if fault.is_some() {
             call.context.limited.blocked = true;

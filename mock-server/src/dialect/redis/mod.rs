@@ -301,7 +301,7 @@ impl Connection {
         let refused = match (&state.blocked, self.named) {
             (Some(blocked), Named::Command(command)) => blocked.refuses_at_once(command, args),
             (Some(blocked), _) => {
-                let who = (state.version, &context.client.details().user[..]);
+                let who = (state.version, self.peer.user.name());
                 blocked.refuses_unknown(args, who)
             }
             (None, _) => None,
