@@ -93,9 +93,7 @@ impl ServerConfig {
     pub const MAX_WORKERS: usize = 256;
 
     /// The same server without anything that delays, refuses or ends: no latency, no queue, no
-    /// freezes, no cuts, no limits on requests.
-    /// The same server without anything that delays or ends: no latency, no queue, no
-    /// freezes, no cuts, no limits on connections.
+    /// freezes, no cuts, no limits on connections or requests.
     #[must_use]
     pub fn without_delays(self) -> Self {
         Self {

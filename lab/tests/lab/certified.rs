@@ -70,8 +70,13 @@ fn certified(client: &dyn Client, law: &str, load: Load) -> (Certificate, Sorted
     )
 }
 
-/// The bounds of p50, p90 and p99 hold the truth. Returns how many there are.
-fn assert_covers(certificate: &Certificate, truth: &Sorted, what: &str) -> usize {
+/// How many bounds of p50, p90 and p99 there are; those that do not hold the truth join the `missed`.
+fn bounds(
+    certificate: &Certificate,
+    truth: &Sorted,
+    what: &str,
+    missed: &mut Vec<String>,
+) -> usize {
     let service = certificate
         .quantiles
         .iter()
@@ -83,50 +88,46 @@ fn assert_covers(certificate: &Certificate, truth: &Sorted, what: &str) -> usize
         };
         bounds += 1;
         let exact = truth.quantile(quantile).unwrap();
-        assert!(
-            (bound.low_ns()..=bound.high_ns()).contains(&exact),
-            "{what} {quantile}: {exact} is not in {bound:?}"
-        );
+        if !(bound.low_ns()..=bound.high_ns()).contains(&exact) {
+            missed.push(format!("{what} {quantile}: {exact} is not in {bound:?}"));
+        }
     }
     bounds
 }
 
 #[test]
 fn an_honest_client_is_certified_with_narrow_bounds() {
+    let mut missed = Vec::new();
     for law in LAWS {
         for load in [open(), Load::Closed] {
             let (certificate, truth) = certified(&Own, law, load);
             assert_eq!(certificate.refused, None, "{law}");
             assert_eq!(certificate.runs.len(), 8);
-            assert_eq!(
-                assert_covers(&certificate, &truth, law),
-                3,
-                "{certificate:#?}"
-            );
+            let found = bounds(&certificate, &truth, law, &mut missed);
+            assert_eq!(found, 3, "{certificate:#?}");
             let median = certificate.quantiles[0].bound.as_ref().unwrap();
             assert!(median.half_width_ns <= 10_000, "{law}: {median:?}");
         }
     }
+    assert!(missed.is_empty(), "{missed:#?}");
 }
 
-/// Twice the widest bound of a median, which is 60 us or 5 %.
+/// Twice the widest bound of a median, which is 60 us or 5 %. The bounds are for 99 of 100: of these
+/// eighteen one may miss.
 #[test]
 fn a_client_with_a_biased_clock_is_covered() {
+    let mut missed = Vec::new();
     for law in LAWS {
         let late = |result: RunResult| bias::clock_stopped_late(result, 120_000);
         let (certificate, truth) = certified(&Bent(late), law, open());
-        assert_eq!(
-            assert_covers(&certificate, &truth, law),
-            3,
-            "{certificate:#?}"
-        );
+        let found = bounds(&certificate, &truth, law, &mut missed);
+        assert_eq!(found, 3, "{certificate:#?}");
         let fast = |result: RunResult| bias::clock_runs_fast(result, 10);
         let (certificate, truth) = certified(&Bent(fast), law, open());
-        assert!(
-            assert_covers(&certificate, &truth, law) >= 2,
-            "{certificate:#?}"
-        );
+        let found = bounds(&certificate, &truth, law, &mut missed);
+        assert!(found >= 2, "{certificate:#?}");
     }
+    assert!(missed.len() <= 1, "{missed:#?}");
 }
 
 #[test]
@@ -144,7 +145,9 @@ fn a_client_that_records_wrongly_is_refused() {
         ("mean", bias::mean_in_place_of_quantiles),
     ] {
         let (certificate, truth) = certified(&Bent(bend), law, open());
-        assert_covers(&certificate, &truth, name);
+        let mut missed = Vec::new();
+        bounds(&certificate, &truth, name, &mut missed);
+        assert!(missed.is_empty(), "{missed:#?}");
         let reason = certificate.refused.unwrap_or_default();
         assert!(reason.contains("the client recorded"), "{name}: {reason}");
     }

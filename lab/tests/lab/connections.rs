@@ -61,7 +61,7 @@ fn a_thousand_connections_open_as_the_bucket_says() {
 #[test]
 fn connections_beyond_the_rate_are_reset_in_exact_numbers() {
     let evidence = run_with(
-        "accept-rate = '200/1h'\ncores = 2\naccept-limit = 'reset'",
+        "accept-rate = '200/1000h'\ncores = 2\naccept-limit = 'reset'",
         "connections = 1000\nrequests = 1000\nduration = '200ms'",
         "connections.accepted = 400",
     );
@@ -93,7 +93,8 @@ fn a_server_that_keeps_another_rule_is_found_out() {
             limits.max_age = Some(std::time::Duration::from_millis(41));
         }),
     ] {
-        let client = "connections = 10\nrequests = 1000\nduration = '300ms'";
+        // Long enough for connections to come of age.
+        let client = "connections = 10\nrequests = 100000\nduration = '300ms'";
         let mut evidence = run_with(server, client, "");
         change(&mut evidence.server.connections);
         let rows = evidence.lives.take().unwrap().rows;

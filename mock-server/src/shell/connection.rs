@@ -83,7 +83,10 @@ fn poll_input(
     let mut scratch = hub.scratch.borrow_mut();
     let (read, kernel_stamp) = match connection.transport.poll_read(context, &mut scratch) {
         Poll::Ready(Ok(read)) => read,
-        Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+        Poll::Ready(Err(error)) => {
+            hub.note_tls_fault(connection, &error);
+            return Poll::Ready(Err(error));
+        }
         Poll::Pending => return Poll::Pending,
     };
     let now = kernel_stamp.unwrap_or_else(|| hub.clock.now());

@@ -4,6 +4,7 @@
 use std::cell::{Cell, RefCell};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
+use std::fmt;
 use std::io;
 use std::rc::Rc;
 use std::task::Waker;
@@ -26,6 +27,8 @@ pub(super) struct Hub {
     due: RefCell<BinaryHeap<Reverse<(Stamp, ConnId)>>>,
     pacer: RefCell<Option<Waker>>,
     precise_after: bool,
+    /// Faults in the TLS of clients that were told of.
+    tls_faults: Cell<u32>,
 }
 
 /// One connection of the worker.
@@ -52,6 +55,9 @@ pub(super) struct Connection {
 /// Size of the buffer that reads land in.
 const SCRATCH: usize = 64 * 1024;
 
+/// Faults in TLS that a worker tells of as warnings.
+const TLS_FAULTS_TOLD: u32 = 20;
+
 /// Time for a TLS handshake, from the moment the connection is first read.
 const HANDSHAKE_NS: u64 = 10_000_000_000;
 
@@ -66,6 +72,7 @@ impl Hub {
             due: RefCell::default(),
             pacer: RefCell::default(),
             precise_after,
+            tls_faults: Cell::new(0),
         }
     }
 
@@ -175,11 +182,36 @@ impl Hub {
         }
     }
 
+    /// Says in the log what a client did wrong with TLS, if that is what ends the connection. One that
+    /// speaks none sees a reset: anything else would be taken for a reply.
+    pub(super) fn note_tls_fault(&self, connection: &Connection, error: &io::Error) {
+        match error.kind() {
+            io::ErrorKind::Unsupported => {
+                connection.transport.reset_when_closed();
+                self.tell_tls_fault(connection, &"no TLS on a TLS port: reset");
+            }
+            io::ErrorKind::InvalidData => self.tell_tls_fault(connection, error),
+            _ => {}
+        }
+    }
+
+    /// Says it of the first clients; what all do wrong would flood the log.
+    fn tell_tls_fault(&self, connection: &Connection, fault: &dyn fmt::Display) {
+        let peer = connection.session.borrow().client().peer;
+        let told = self.tls_faults.get();
+        if told < TLS_FAULTS_TOLD {
+            self.tls_faults.set(told + 1);
+            tracing::warn!(%peer, %fault, "TLS failed");
+        } else {
+            tracing::debug!(%peer, %fault, "TLS failed");
+        }
+    }
+
     /// Gives up a handshake that takes too long.
     fn end_late_handshake(&self, connection: &Connection, now: Stamp) {
         let until = connection.handshake_until.get();
         if until.is_some_and(|until| until <= now) && connection.transport.is_handshaking() {
-            tracing::warn!(id = connection.id.0, "a TLS handshake took too long");
+            self.tell_tls_fault(connection, &"the handshake took too long");
             connection.handshake_until.set(None);
             connection.gone.set(true);
             connection.wake();

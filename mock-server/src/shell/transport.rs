@@ -45,7 +45,9 @@ impl Transport {
         })
     }
 
-    /// Reads once when the socket is readable. `Ok((0, _))` is the end of input.
+    /// Reads once when the socket is readable. `Ok((0, _))` is the end of input. Under TLS an error of
+    /// kind `InvalidData` is a fault in the client's TLS, and one of kind `Unsupported` a client that
+    /// speaks none.
     pub(crate) fn poll_read(
         &self,
         context: &mut Context<'_>,
@@ -105,29 +107,11 @@ impl Transport {
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => guard.clear_ready(),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => {
-                    self.tell(&error);
-                    return Poll::Ready(Err(error));
-                }
+                Err(error) => return Poll::Ready(Err(error)),
             }
         }
         context.waker().wake_by_ref();
         Poll::Pending
-    }
-
-    /// Says in the log what a client did wrong with TLS. One that speaks none sees a reset: anything
-    /// else would be taken for a reply.
-    fn tell(&self, error: &io::Error) {
-        let peer = self.socket.get_ref().peer_addr().ok();
-        let peer = peer.map_or_else(|| "a client".to_owned(), |peer| peer.to_string());
-        match error.kind() {
-            io::ErrorKind::Unsupported => {
-                self.reset_when_closed();
-                tracing::warn!(%peer, "reset: no TLS on a TLS port");
-            }
-            io::ErrorKind::InvalidData => tracing::warn!(%peer, %error, "TLS failed"),
-            _ => {}
-        }
     }
 
     /// Whether the TLS handshake is not complete.

@@ -140,9 +140,10 @@ fn blocked_commands_are_refused_in_the_words_of_the_profile() {
             match &form {
                 BlockForm::Unknown => {
                     let (first, rest) = heard.split_once('\'').unwrap_or((heard, ""));
+                    // MODULE is none of this server's commands, so its subcommands are none either.
                     let unknown = match sub {
-                        None => ("ERR unknown command ", container),
-                        Some(sub) => ("ERR unknown subcommand ", sub),
+                        Some(sub) if container != "module" => ("ERR unknown subcommand ", sub),
+                        _ => ("ERR unknown command ", container),
                     };
                     assert_eq!(first, unknown.0, "{name} {}: {heard}", command.name);
                     assert!(

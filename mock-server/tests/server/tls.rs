@@ -404,3 +404,36 @@ fn requests_over_tls_have_rows_like_others() {
     assert_eq!(row.due.saturating_since(row.start), 3_000_000);
     assert!(row.due <= row.written && row.written < after, "{row:?}");
 }
+
+#[test]
+fn a_connection_that_is_held_begins_its_handshake_when_it_is_let_in() {
+    let server = server().accept_rate("1/500ms").start().unwrap();
+    let visitor = Visitor::of(&server);
+    let address = server.redis_tls_addr().unwrap();
+    let before = server.clock().now();
+    visitor.ping(address).unwrap();
+    visitor.ping(address).unwrap();
+    let passed = server.clock().now().saturating_since(before);
+    assert!(passed >= 490_000_000, "{passed} ns");
+}
+
+#[test]
+fn a_connection_over_the_cap_is_closed_before_the_handshake() {
+    let server = server().max_connections(1).start().unwrap();
+    let visitor = Visitor::of(&server);
+    let address = server.redis_tls_addr().unwrap();
+    let mut first = visitor.connect(address);
+    first.write_all(b"PING\r\n").unwrap();
+    first.read_exact(&mut [0; 7]).unwrap();
+    // The text of a plain port would be no TLS; there is not a byte of it.
+    let mut second = TcpStream::connect(address).unwrap();
+    second.set_read_timeout(Some(PATIENCE)).unwrap();
+    assert_eq!(second.read(&mut [0; 16]).unwrap(), 0);
+    let error = visitor.ping(address).unwrap_err();
+    let kinds = [
+        ErrorKind::UnexpectedEof,
+        ErrorKind::ConnectionReset,
+        ErrorKind::BrokenPipe,
+    ];
+    assert!(kinds.contains(&error.kind()), "{error:?}");
+}

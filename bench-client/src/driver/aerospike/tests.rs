@@ -16,6 +16,8 @@ use crate::settings::KeySettings;
 struct Node {
     name: &'static str,
     peers: &'static str,
+    /// The same over TLS, with the names in certificates.
+    tls_peers: &'static str,
     peers_generation: u32,
     partition_generation: u32,
     owns: fn(u16) -> bool,
@@ -33,6 +35,7 @@ impl Node {
                 b"peers-generation" => self.peers_generation.to_string(),
                 b"partition-generation" => self.partition_generation.to_string(),
                 b"peers-clear-std" => self.peers.to_owned(),
+                b"peers-tls-std" => self.tls_peers.to_owned(),
                 b"replicas" => self.replicas(),
                 b"user-agent-set" => "ok".to_owned(),
                 other => panic!("the driver asked {:?}", String::from_utf8_lossy(other)),
@@ -100,6 +103,7 @@ fn changes(driver: &mut AerospikeDriver) -> Vec<Topology> {
 const ALONE: Node = Node {
     name: "A1",
     peers: "0,3000,[]",
+    tls_peers: "0,3000,[]",
     peers_generation: 0,
     partition_generation: 1,
     owns: |_| true,
@@ -130,6 +134,29 @@ fn one_node_is_greeted_listed_and_mapped_and_then_only_watched() {
         ..ALONE
     };
     assert_eq!(tend(&mut driver, &mut session, &moved), 2);
+}
+
+#[test]
+fn over_tls_peers_are_asked_for_their_tls_addresses_and_names() {
+    let mut driver = driver(0, 1).over_tls();
+    changes(&mut driver);
+    let node = Node {
+        peers: "1,3000,[[B2,,[127.0.0.1:3101]],[C3,,[127.0.0.1:3102]]]",
+        tls_peers: "1,4333,[[B2,node-b,[127.0.0.1:4301]],[C3,,[127.0.0.1]]]",
+        ..ALONE
+    };
+    let mut session = driver.open(GroupId(0), Role::Tend);
+    tend(&mut driver, &mut session, &node);
+    let found = changes(&mut driver);
+    for (number, address) in [(1, "127.0.0.1:4301"), (2, "127.0.0.1:4333")] {
+        let tend = Topology::Tend {
+            group: GroupId(number),
+            address: address.parse().unwrap(),
+        };
+        assert!(found.contains(&tend), "{found:?}");
+    }
+    let names = [0, 1, 2].map(|number| driver.server_name(GroupId(number)));
+    assert_eq!(names, [None, Some("node-b"), None]);
 }
 
 #[test]

@@ -94,7 +94,7 @@ impl BlockList {
             .then(|| Fault::no_permission(version, user, command.name))
     }
 
-    /// The error for a blocked command that this server does not know.
+    /// The error for a blocked command, or an unknown subcommand of one, that this server does not know.
     #[must_use]
     pub fn refuses_unknown(
         &self,
@@ -107,6 +107,10 @@ impl BlockList {
             .into_iter()
             .find(|name| self.names.iter().any(|blocked| blocked.name == *name))?;
         match &self.form {
+            // Where the container does not exist, its subcommands are no matter.
+            BlockForm::Unknown if !name.contains('|') => {
+                Some(Fault::unknown_command(args.name(), args.from(1).iter()))
+            }
             BlockForm::Unknown => None,
             // A subcommand that does not exist is told from one that is forbidden.
             BlockForm::NoPermission if table::find(args.name()).is_some() => None,

@@ -59,7 +59,7 @@ impl Evictor {
                 candidates: Vec::new(),
                 policy: Eviction::None,
             }),
-            draws: AtomicU64::new(mix(seed ^ 0x6c66_75)),
+            draws: AtomicU64::new(mix(seed ^ 0x006c_6675)),
         }
     }
 

@@ -353,7 +353,7 @@ impl<'c> View<'c> {
         let frequency = self.frequency(entry);
         let above = u64::from(frequency.saturating_sub(NEW_KEY_FREQUENCY));
         let one_in = above * self.state().settings.live().frequency_factor() + 1;
-        let rises = self.state().evictor.draw() % one_in == 0;
+        let rises = self.state().evictor.draw().is_multiple_of(one_in);
         let frequency = frequency.saturating_add(u8::from(rises));
         entry.note_frequency(self.minute(), frequency);
     }
