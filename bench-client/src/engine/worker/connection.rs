@@ -169,6 +169,14 @@ impl<S> Conn<S> {
             }
     }
 
+    /// A load request that it had taken will be sent again, by it or by another: it may take one
+    /// more, or the request would wait for a connection that has none left to send.
+    pub(super) fn give_back(&mut self, flight: &Flight) {
+        if flight.kind == RowKind::Load {
+            self.quota = self.quota.saturating_add(1);
+        }
+    }
+
     /// Notes a request whose `len` bytes were just appended to the output.
     #[inline]
     pub(super) fn push(&mut self, flight: Flight) {

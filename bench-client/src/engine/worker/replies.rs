@@ -150,6 +150,7 @@ impl<D: Driver> Worker<D> {
         }
         if retried {
             self.recorder.retried(flight.kind, class);
+            self.conns[place].give_back(&flight);
             let pending = Pending {
                 plan: flight.plan,
                 intended: flight.intended,
@@ -229,6 +230,7 @@ impl<D: Driver> Worker<D> {
             if self.closing || cut_off {
                 self.end_unsent(pending);
             } else {
+                self.conns[place].give_back(&flight);
                 self.queue_again(now, pending);
             }
         }

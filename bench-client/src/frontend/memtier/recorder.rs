@@ -156,6 +156,11 @@ impl Recorder {
         run.rows = self.plan.rows_of(&summary.tally);
         run.interrupted = summary.interrupted;
         run.notices = summary.notices.iter().map(sentence).collect();
+        // A server that turns connections away says why; the kind of the error does not.
+        for (words, count) in &summary.tally.connects.texts {
+            let notice = format!("connections were turned away {count} times: {words}");
+            run.notices.push(notice);
+        }
         run.established = summary.tally.connects.established;
         run.connection_errors = summary.tally.connects.failed + summary.tally.connects.lost;
         self.hand_over(&mut run);
