@@ -12,6 +12,8 @@ pub(super) struct Attempt {
     /// had to repeat it. The moment at which the client noticed would be later, by all that
     /// it was busy with other connections.
     pub(super) at: Stamp,
+    /// When the client noticed that it was connected; the server saw it before.
+    pub(super) noticed: Stamp,
     pub(super) verdict: Verdict,
     pub(super) ended: Option<Stamp>,
 }
@@ -53,6 +55,7 @@ impl Attempt {
         };
         Some(Self {
             at,
+            noticed: row.connected.unwrap_or(at),
             verdict,
             ended: row.ended,
         })

@@ -118,6 +118,28 @@ fn noise_of_a_machine_does_not_hide_the_round_numbers() {
 }
 
 #[test]
+fn what_is_not_known_of_the_first_moment_widens_what_is_rounded() {
+    // Of 1,000 connects begun at 0 the client notices the first after 40 ms, and the server took it
+    // after 25 ms: its tokens come 10 numbers later than the connect calls let expect.
+    let late = 25 * MILLI;
+    let noise = |i: u64| 200_000 + crate::random::mix(i) % (4 * MILLI);
+    let rows: Vec<_> = all_at_once(1_000, 200, 2_500_000, |i| late + noise(i))
+        .into_iter()
+        .map(|row| ConnectRow {
+            connected: Some(Stamp::from_nanos(START + 40 * MILLI)),
+            first_sent: Some(Stamp::from_nanos(START + 40 * MILLI)),
+            first_reply: row
+                .first_reply
+                .max(Some(Stamp::from_nanos(START + 41 * MILLI))),
+            ..row
+        })
+        .collect();
+    let found = Limits::find(&rows).bucket.unwrap();
+    assert_eq!(found.to_string(), "200 per 500 ms (burst 200, 400/s)");
+    assert!((found.measured_burst - 190.0).abs() < 3.0, "{found:?}");
+}
+
+#[test]
 fn a_paced_ramp_faster_than_the_bucket_finds_it_too() {
     // One connection per millisecond, a burst of 20, a token per 4 ms: connection n, from 1, comes at
     // n - 1 ms and has its token at (n - 20) * 4 ms, if that is later.
