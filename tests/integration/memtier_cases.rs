@@ -5,6 +5,8 @@
 //! numbers are. Where the original failed, the test says what has to happen instead. The commands
 //! are the recorded ones; only address, files and lengths are changed.
 
+#![allow(clippy::unwrap_used, reason = "a test may fail by panicking")]
+
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
