@@ -12,17 +12,26 @@ use super::round::{roundest, roundest_count};
 use super::{Attempt, FoundBucket, LimitForm, Verdict};
 
 /// The bucket that the delayed connections agree with.
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "times of a run are far below 2^53 ns"
+)]
 pub(super) fn find(attempts: &[Attempt]) -> Option<FoundBucket> {
     let line = Line::through(&delayed(attempts)?)?;
     if line.height < LEAST_BURST || line.slope <= 0.0 {
         return None;
     }
     let tolerance = if line.worst < EXACT { EXACT } else { NOISE };
-    let burst = roundest_count(
-        line.height * (1.0 - tolerance),
-        line.height * (1.0 + tolerance),
-        line.height,
-    );
+    // The bucket began somewhere between the first connect call and its return, which moves the
+    // height of the line.
+    let first = attempts.first()?;
+    let unknown_ns = if line.worst < EXACT {
+        0
+    } else {
+        first.noticed.saturating_since(first.at)
+    };
+    let error = line.slope * (unknown_ns as f64 / 1e9) + line.height * tolerance;
+    let burst = roundest_count(line.height - error, line.height + error, line.height);
     Some(FoundBucket {
         burst,
         per_second: roundest(

@@ -8,10 +8,12 @@ use crate::record::{Cause, ConnectKind, ConnectRow};
 /// An attempt that the server decided about.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Attempt {
-    /// When the server saw it: half the shortest connect call after its begin, or before its end if
-    /// the kernel had to repeat it. The moment at which the client noticed would be later, by all that
+    /// When the server saw it: half a round trip after its begin, or before its end if the kernel
+    /// had to repeat it. The moment at which the client noticed would be later, by all that
     /// it was busy with other connections.
     pub(super) at: Stamp,
+    /// When the client noticed that it was connected; the server saw it before.
+    pub(super) noticed: Stamp,
     pub(super) verdict: Verdict,
     pub(super) ended: Option<Stamp>,
 }
@@ -53,6 +55,7 @@ impl Attempt {
         };
         Some(Self {
             at,
+            noticed: row.connected.unwrap_or(at),
             verdict,
             ended: row.ended,
         })
@@ -67,7 +70,10 @@ impl Attempt {
 /// moment the served ones come first: a server that turns some away served the others before.
 pub(super) fn attempts(rows: &[ConnectRow]) -> Vec<Attempt> {
     let loads = || rows.iter().filter(|row| row.kind == ConnectKind::Load);
-    let leg_ns = loads().filter_map(ConnectRow::tcp_ns).min().unwrap_or(0) / 2;
+    // Neither a connect call nor a reply is faster than a round trip; a busy client sees either later.
+    let connects = loads().filter_map(ConnectRow::tcp_ns).min();
+    let replies = loads().filter_map(ConnectRow::first_reply_ns).min();
+    let leg_ns = connects.into_iter().chain(replies).min().unwrap_or(0) / 2;
     let mut attempts: Vec<Attempt> = loads().filter_map(|row| Attempt::of(row, leg_ns)).collect();
     attempts.sort_by_key(|attempt| (attempt.at, !attempt.is_served()));
     attempts

@@ -8,7 +8,7 @@
 //! delay      connected at once; first replies come when their token does      -> `admission`
 //! refusals   reset, closed or a line of text; whoever finds a token is served -> `verdict`
 //! cap        the same, but by how many are up, whatever the time              -> `cap`
-//! backlog    the handshake itself is not answered; the kernel asks again after 1 s, 3 s, 7 s
+//! backlog    the handshake itself is not answered; the kernel asks again after a second, and on
 //! ```
 //!
 //! All are inferences from outside. One that the data do not support is not made: too few
@@ -84,12 +84,12 @@ pub enum LimitForm {
     ErrorLine,
 }
 
-/// How many connects took so long as one, two, three and four of the kernel's repetitions take. A
-/// kernel repeats an unanswered SYN after 1 s, then after 2 s more, 4 s more, 8 s more.
+/// How many connects took so long as the kernel's repetitions of an unanswered SYN: after 1 s, 2 s
+/// more, 4 s more and so on; since Linux 6.5 the first five times after one second each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SynRetries {
-    /// By the number of repetitions less one.
-    pub counts: [u64; 4],
+    /// By the moment of the repetition: see [`SynRetries::iter`].
+    pub counts: [u64; 9],
 }
 
 impl Limits {
@@ -226,7 +226,17 @@ fn three_digits(value: f64) -> String {
 /// A connect that took so long was not merely waiting for its turn.
 const SLOW_NS: u64 = 900_000_000;
 /// When a kernel repeats its SYN, since the first.
-const REPEATED_NS: [u64; 4] = [1_000_000_000, 3_000_000_000, 7_000_000_000, 15_000_000_000];
+const REPEATED_NS: [u64; 9] = [
+    1_000_000_000,
+    2_000_000_000,
+    3_000_000_000,
+    4_000_000_000,
+    5_000_000_000,
+    7_000_000_000,
+    11_000_000_000,
+    15_000_000_000,
+    19_000_000_000,
+];
 /// What a connect may take longer beside a tenth of it.
 const SLACK_NS: u64 = 50_000_000;
 

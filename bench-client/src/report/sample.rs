@@ -209,7 +209,7 @@ fn limits() -> Limits {
             evidence: 2,
         }),
         retries: SynRetries {
-            counts: [3, 1, 0, 0],
+            counts: [3, 0, 1, 0, 0, 0, 0, 0, 0],
         },
         hung: 1,
     }

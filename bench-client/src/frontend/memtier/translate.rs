@@ -148,6 +148,11 @@ impl Plan {
                 self.own_output.certify,
                 "a certificate of memtier runs",
             ),
+            (
+                Name::Html,
+                self.own_output.html.is_some(),
+                "a page with charts",
+            ),
         ] {
             if missing {
                 return Err(Lack::new(name, what));
