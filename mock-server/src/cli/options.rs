@@ -100,7 +100,8 @@ pub struct ServeArgs {
     pub cut: Vec<OrNone<Cut>>,
 
     /// Limits operations or bytes per time, may be repeated: ops=1000/s, in=10MB/s or out=10MB/s, then
-    /// [,burst=N][,per=server|client][,of=SELECTOR][,then=delay|error|drop][,text=TEXT], or none
+    /// behind which may stand ,burst=N ,per=server|client ,of=SELECTOR ,then=delay|error|drop
+    /// and ,text=TEXT; or none
     #[arg(long, value_name = "THROTTLE", help_heading = "Limits on requests")]
     pub throttle: Vec<OrNone<Throttle>>,
 
