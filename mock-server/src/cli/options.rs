@@ -99,7 +99,7 @@ pub struct ServeArgs {
     #[arg(long, value_name = "CUT", help_heading = "Timing")]
     pub cut: Vec<OrNone<Cut>>,
 
-    /// Limits operations or bytes per time, may be repeated: ops=1000/s, in=10MB/s or out=10MB/s, then
+    /// Limits operations or bytes per time, may be repeated: ops=1000/s, in=10MB/s or out=10MB/s,
     /// behind which may stand ,burst=N ,per=server|client ,of=SELECTOR ,then=delay|error|drop
     /// and ,text=TEXT; or none
     #[arg(long, value_name = "THROTTLE", help_heading = "Limits on requests")]
