@@ -36,13 +36,8 @@ impl Attempt {
             (Some(Cause::ResetBeforeReply), _) => away(LimitForm::Reset),
             (Some(Cause::ClosedBeforeReply), _) => away(LimitForm::Close),
             (Some(Cause::ErrorLine(_)), _) => away(LimitForm::ErrorLine),
-            // Over TLS the first reply of the server is its part of the handshake.
-            (_, Some(_)) if let Some(secured) = row.secured => Verdict::Served {
-                asked: row.connected?,
-                reply: secured,
-            },
             (_, Some(reply)) => Verdict::Served {
-                asked: row.first_sent?.max(row.connected?),
+                asked: row.first_sent?.max(row.secured.or(row.connected)?),
                 reply,
             },
             _ => Verdict::Unknown,

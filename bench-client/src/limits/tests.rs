@@ -94,20 +94,6 @@ fn a_delaying_bucket_is_found_exactly_where_the_moments_are_exact() {
 }
 
 #[test]
-fn over_tls_the_handshake_is_what_waits() {
-    let mut rows = all_at_once(1_000, 200, 2_500_000, |_| 300_000);
-    for row in &mut rows {
-        let secured = row.first_reply;
-        // The first request waits for nothing any more.
-        let sent = secured.map(|moment| moment.add_nanos(MILLI));
-        let reply = sent.map(|moment| moment.add_nanos(200_000));
-        (row.secured, row.first_sent, row.first_reply) = (secured, sent, reply);
-    }
-    let found = Limits::find(&rows).bucket.unwrap();
-    assert_eq!(found.to_string(), "200 per 500 ms (burst 200, 400/s)");
-}
-
-#[test]
 fn noise_of_a_machine_does_not_hide_the_round_numbers() {
     // Up to 4 ms more, without pattern.
     let noise = |i: u64| 200_000 + crate::random::mix(i) % (4 * MILLI);
