@@ -4,13 +4,13 @@ use std::net::SocketAddr;
 
 use kvlab_protocol::resp::request::{DATA_PLACEHOLDER, KEY_PLACEHOLDER, parse_command_line};
 
-use super::{ClassSpec, KeyPattern, Password, SettingsError};
+use super::{Address, ClassSpec, KeyPattern, Password, SettingsError};
 
 /// A RESP server and the commands to send to it.
 #[derive(Clone, Debug)]
 pub struct RedisTarget {
     /// Address, resolved by the front end.
-    pub address: SocketAddr,
+    pub address: Address,
     /// User for `AUTH` or `HELLO`; only with a password.
     pub user: Option<String>,
     /// Password; `None` sends no login.
@@ -66,7 +66,7 @@ impl RedisTarget {
         let mut operations = vec![RedisOperation::set(set), RedisOperation::get(get)];
         operations.retain(|operation| operation.weight > 0);
         Self {
-            address,
+            address: address.into(),
             user: None,
             password: None,
             database: 0,
