@@ -152,7 +152,7 @@ fn memtier_fills_a_real_server_over_its_socket_file() {
     let mut arguments: Vec<&str> = words.split(' ').collect();
     arguments.extend(["-S", &path, "--json-out-file", &json]);
     let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
-    let status = memtier::run(&arguments, &mut stdout, &mut stderr, None);
+    let status = memtier::run(&arguments, None, &mut stdout, &mut stderr);
     assert_eq!(
         status,
         ExitStatus::Done,
