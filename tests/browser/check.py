@@ -73,12 +73,35 @@ def make_pages(program, folder):
         "freeze": (freeze, check_freeze),
         "quickstart": (quickstart, check_quickstart),
         "bench": (bench(program, folder), check_bench),
+        "memtier": (memtier(program, folder), check_memtier),
     }
 
 
 def bench(program, folder):
     """A page of the load generator, in real time against a mock that freezes."""
-    ports, page = folder / "ports", folder / "bench.html"
+    page = folder / "bench.html"
+    load = ["--rate", "1000", "--connections", "4", "--duration", "4s", "--quiet"]
+    with_mock(program, folder, lambda port: kvlab(
+        program, "bench", f"redis://127.0.0.1:{port}", *load, "--html", str(page)
+    ))
+    return page
+
+
+def memtier(program, folder):
+    """The page of two runs of a memtier command line."""
+    page = folder / "memtier.html"
+    load = "-t 1 -c 4 -n 500 --rate-limiting 250 --ratio 1:1 -x 2".split()
+    out = ["--out-file", str(folder / "memtier.txt"), "--html", str(page)]
+    with_mock(program, folder, lambda port: kvlab(
+        program, "memtier", "-s", "127.0.0.1", "-p", port, *load, *out
+    ))
+    return page
+
+
+def with_mock(program, folder, run):
+    """Runs something against a mock that freezes."""
+    ports = folder / "ports"
+    ports.unlink(missing_ok=True)
     options = ["--redis-port", "0", "--aerospike-port", "off", "--ports-file", str(ports)]
     law = ["--latency", "lognormal(p50=300us,p99=2ms)", "--freeze", "every=1s,for=100ms"]
     server = subprocess.Popen([program, "serve", *options, *law], stdout=subprocess.DEVNULL)
@@ -87,13 +110,10 @@ def bench(program, folder):
         while not ports.exists():
             demand(server.poll() is None and time.monotonic() < deadline, "no server")
             time.sleep(0.02)
-        port = dict(line.split("=") for line in ports.read_text().split())["redis"]
-        load = ["--rate", "1000", "--connections", "4", "--duration", "4s", "--quiet"]
-        kvlab(program, "bench", f"redis://127.0.0.1:{port}", *load, "--html", str(page))
+        run(dict(line.split("=") for line in ports.read_text().split())["redis"])
     finally:
         server.send_signal(signal.SIGTERM)
         server.wait(timeout=20)
-    return page
 
 
 def check_common(page):
@@ -151,6 +171,16 @@ def check_bench(page):
     main = page.locator("main").inner_text()
     for text in ("How the requests ended", "Environment", "4\u202f000 of 4\u202f000"):
         demand(text in main, f"no {text!r}")
+
+
+def check_memtier(page):
+    demand(page.locator("section.part").count() == 2, "two runs")
+    for number in (1, 2):
+        for name in ("percentiles", "over-time", "rate"):
+            curves = page.locator(f"#run-{number}-{name} path.curve").count()
+            demand(curves >= 1, f"no chart {name} of run {number}")
+    main = page.locator("main").inner_text()
+    demand(main.count("2\u202f000 of 2\u202f000") == 2, "not all requests of both runs")
 
 
 def check_layout(page):

@@ -92,7 +92,7 @@ impl Case {
         }
         self.set("--test-time", "2");
         let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
-        let status = memtier::run(self.arguments, &mut stdout, &mut stderr);
+        let status = memtier::run(self.arguments, None, &mut stdout, &mut stderr);
         let json = std::fs::read_to_string(folder.join("out.json")).ok();
         std::fs::remove_dir_all(&folder).unwrap();
         Ran {
@@ -381,4 +381,40 @@ fn cases_22_and_23_keep_what_was_measured_when_the_server_goes() {
                 .contains("! ALL            connections failed or lost")
         );
     }
+}
+
+/// Our own `--html`: a page with both runs.
+#[test]
+fn the_page_has_every_run() {
+    let server = mock(1);
+    let folder = std::env::temp_dir().join(format!("kvlab-page-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let page = folder.join("page.html");
+    let port = server.redis_addr().unwrap().port().to_string();
+    let mut arguments = words("-t 1 -c 2 -n 50 -x 2 --hide-histogram -s 127.0.0.1 -p");
+    arguments.extend([port, "--html".to_owned(), page.display().to_string()]);
+    let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
+    let status = memtier::run(arguments, None, &mut stdout, &mut stderr);
+    server.stop();
+    let page = std::fs::read_to_string(page).unwrap();
+    std::fs::remove_dir_all(&folder).unwrap();
+    assert_eq!(status, ExitStatus::Done);
+    for text in [
+        "id=\"run-1-percentiles\"",
+        "id=\"run-2-percentiles\"",
+        "kvlab memtier",
+    ] {
+        assert!(page.contains(text), "{text}");
+    }
+}
+
+/// Certificates come from the lab; where there is none, that is said before anything is sent.
+#[test]
+fn a_certificate_needs_someone_to_make_it() {
+    let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
+    let arguments = words("-s 127.0.0.1 -p 1 --certify");
+    let status = memtier::run(arguments, None, &mut stdout, &mut stderr);
+    assert_eq!(status, ExitStatus::Usage);
+    let text = String::from_utf8(stderr).unwrap();
+    assert!(text.contains("--certify"), "{text}");
 }

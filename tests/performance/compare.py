@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Compares the speed of kvlab with redis-server and redis-benchmark on this machine.
 
-    python3 tests/performance/compare.py [client] [server] [aerospike] [--rounds 5] [--seconds 3]
+    python3 tests/performance/compare.py [client] [server] [aerospike] [memtier] [--rounds 5] [--seconds 3]
 
-Needs the release build, redis-server, redis-benchmark and taskset. The server runs on core 1, the
+Needs the release build, redis-server, redis-benchmark and taskset, and for the part memtier a
+memtier_benchmark in the PATH. The server runs on core 1, the
 client on core 0 with one thread. The contestants take turns within each round, and medians over the
 rounds are compared, so a machine that is slow for a while is slow for all of them. Rates are those
-the tools print; processor time per request is user + system time of the process over its requests.
+the tools print, but in the part memtier, where the server's own counter tells them: memtier_benchmark
+can be a whole second off. Processor time per request is user + system time of the process over its requests.
 """
 
 import argparse
@@ -14,9 +16,11 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -204,7 +208,89 @@ def aerospike(options):
     mock.stop()
 
 
-PARTS = {"client": client, "server": server, "aerospike": aerospike}
+def commands_processed(port):
+    """What the server has counted, and the moment in nanoseconds."""
+    info = subprocess.run(
+        ["redis-cli", "-p", str(port), "info", "stats"], capture_output=True, text=True, check=True
+    )
+    count = re.search(r"total_commands_processed:(\d+)", info.stdout)
+    return int(count.group(1)), time.monotonic_ns()
+
+
+def counted(port, command, seconds):
+    """Rate by the server's counter, processor time per request and peak memory in bytes."""
+    before, _ = commands_processed(port)
+    child = subprocess.Popen(
+        ["taskset", "-c", CLIENT_CORE, *command],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    time.sleep(0.7)
+    first, begun = commands_processed(port)
+    time.sleep(seconds)
+    last, ended = commands_processed(port)
+    _, status, usage = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    if child.returncode != 0:
+        raise RuntimeError(f"{command} ended with code {child.returncode}")
+    total, _ = commands_processed(port)
+    rate = (last - first) / (ended - begun) * 1e9
+    return rate, (usage.ru_utime + usage.ru_stime) / (total - before), usage.ru_maxrss * 1024
+
+
+def memtier(options):
+    """`kvlab memtier`, memtier_benchmark and `kvlab bench` against the same redis-server."""
+    original = shutil.which("memtier_benchmark")
+    if original is None:
+        print("skipped: no memtier_benchmark in the PATH", file=sys.stderr)
+        return
+    server = redis_server()
+    port = server.ports["redis"]
+    whole = int(options.seconds) + 2
+
+    def line(program, connections, depth):
+        load = ["-t", "1", "-c", str(connections), "--pipeline", str(depth), "--ratio", "0:1"]
+        load += ["--test-time", str(whole), "--key-maximum", "10000", "--hide-histogram"]
+        command = [*program, "-s", "127.0.0.1", "-p", str(port), *load]
+        return counted(port, command, options.seconds)
+
+    def native(depth):
+        command = [KVLAB, "bench", f"redis://127.0.0.1:{port}", "--threads", "1", "--connections"]
+        command += ["50", "--pipeline", str(depth), "--duration", f"{whole}s", "--ratio", "0:1"]
+        command += ["--keys", "10000", "--value-size", "32", "--quiet"]
+        return counted(port, command, options.seconds)
+
+    ours, theirs = [KVLAB, "memtier"], [original]
+    row("GET, 50 connections", "memtier /s", "kvlab memtier /s", "rate ratio", "to kvlab bench",
+        "CPU us", "CPU us kvlab", "CPU ratio")
+    row(*["---"] * 8)
+    for depth in (1, 16):
+        got = interleave(
+            options.rounds,
+            {
+                "theirs": lambda: line(theirs, 50, depth),
+                "ours": lambda: line(ours, 50, depth),
+                "bench": lambda: native(depth),
+            },
+        )
+        (rate, cpu, _), (our_rate, our_cpu, _) = got["theirs"], got["ours"]
+        row(
+            f"pipeline {depth}", f"{rate:.0f}", f"{our_rate:.0f}", f"{our_rate / rate:.2f}",
+            f"{our_rate / got['bench'][0]:.2f}", f"{cpu * 1e6:.2f}", f"{our_cpu * 1e6:.2f}",
+            f"{our_cpu / cpu:.2f}",
+        )
+    memory = interleave(
+        1, {"theirs": lambda: line(theirs, 2000, 1), "ours": lambda: line(ours, 2000, 1)}
+    )
+    (_, _, most), (_, _, our_most) = memory["theirs"], memory["ours"]
+    print()
+    row("2,000 connections", "memtier MB", "kvlab memtier MB", "ratio")
+    row(*["---"] * 4)
+    row("peak memory", f"{most / 1e6:.0f}", f"{our_most / 1e6:.0f}", f"{our_most / most:.2f}")
+    server.stop()
+
+
+PARTS = {"client": client, "server": server, "aerospike": aerospike, "memtier": memtier}
 
 
 def main():

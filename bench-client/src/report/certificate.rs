@@ -7,7 +7,7 @@ use super::table::Table;
 use crate::record::{CalibrationRun, Certificate, CertifiedQuantile};
 
 /// The table for people, or the reason why there is none; empty without a certificate.
-pub(super) fn page(certificate: Option<&Certificate>) -> String {
+pub(crate) fn page(certificate: Option<&Certificate>) -> String {
     let Some(certificate) = certificate else {
         return String::new();
     };
@@ -68,7 +68,7 @@ fn signed_ms(ns: i64) -> String {
 
 /// The object for programs.
 #[derive(Serialize)]
-pub(in crate::report) struct Entry {
+pub(crate) struct Entry {
     /// Why there is no certificate at all.
     refused: Option<String>,
     quantiles: Vec<QuantileEntry>,
@@ -101,7 +101,7 @@ struct RunEntry {
 }
 
 impl Entry {
-    pub(in crate::report) fn of(certificate: &Certificate) -> Self {
+    pub(crate) fn of(certificate: &Certificate) -> Self {
         Self {
             refused: certificate.refused.clone(),
             quantiles: certificate

@@ -12,7 +12,7 @@
 //! All of them take their numbers from [`Interval`] and [`Summary`] alone and compute nothing but
 //! sums and rates of them, so they cannot disagree.
 
-mod certificate;
+pub(crate) mod certificate;
 mod connections;
 mod csv;
 mod found_rate;

@@ -4,7 +4,8 @@ use std::io::Write;
 
 use clap::Args;
 use kvlab_bench_client::engine::Silent;
-use kvlab_bench_client::frontend::native::{self, BenchArgs, Companion};
+use kvlab_bench_client::frontend::Companion;
+use kvlab_bench_client::frontend::native::{self, BenchArgs};
 use kvlab_bench_client::record::Summary;
 use kvlab_bench_client::settings::KernelStamps;
 use kvlab_bench_client::{Control, Settings};
@@ -44,8 +45,9 @@ pub(super) fn run(
     native::run_beside(&args.bench, &mut companion, stdout, stderr)
 }
 
-/// Calibrates before and after the run.
-struct Certifying {
+/// Calibrates before and after each run.
+#[derive(Default)]
+pub(super) struct Certifying {
     stamps_are_chosen: bool,
     quiet: bool,
     begun: Option<(Certifier<'static>, Option<ProcessorTime>)>,

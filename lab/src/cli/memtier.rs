@@ -7,6 +7,7 @@ use std::path::Path;
 use clap::Args;
 use kvlab_bench_client::frontend::memtier;
 
+use super::bench::Certifying;
 use crate::ExitStatus;
 
 /// Options of memtier_benchmark, which its own front end reads.
@@ -41,5 +42,6 @@ pub(super) fn run_options(
     stdout: &mut dyn Write,
     stderr: &mut dyn Write,
 ) -> ExitStatus {
-    memtier::run(options, stdout, stderr)
+    let mut certifying = Certifying::default();
+    memtier::run(options, Some(&mut certifying), stdout, stderr)
 }

@@ -25,6 +25,8 @@ pub struct Places {
     pub client_stats: Option<String>,
     /// `--json-lines`; `-` is stdout.
     pub json_lines: Option<String>,
+    /// `--html`.
+    pub html: Option<String>,
 }
 
 /// The opened files.
@@ -34,6 +36,7 @@ pub struct Files {
     out: Option<File>,
     json: Option<File>,
     json_lines: Option<File>,
+    html: Option<File>,
 }
 
 /// A file that cannot be opened or written.
@@ -61,6 +64,7 @@ impl Files {
             Some("-") | None => None,
             Some(_) => create(&places.json_lines)?,
         };
+        let html = create(&places.html)?;
         let first = [
             places.hdr_file_prefix.as_deref().map(hdr_files::first_path),
             places.client_stats.as_deref().map(client_csv::first_path),
@@ -73,6 +77,7 @@ impl Files {
             out,
             json,
             json_lines,
+            html,
         })
     }
 
@@ -118,6 +123,20 @@ impl Files {
         };
         let written = out.write_all(line.as_bytes()).and_then(|()| out.flush());
         written.map_err(|error| FileError {
+            path: path.clone(),
+            error,
+        })
+    }
+
+    /// Writes the page of `--html`; nothing without it.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn page(&mut self, page: &str) -> Result<(), FileError> {
+        let (Some(file), Some(path)) = (&mut self.html, &self.places.html) else {
+            return Ok(());
+        };
+        file.write_all(page.as_bytes()).map_err(|error| FileError {
             path: path.clone(),
             error,
         })
@@ -240,6 +259,10 @@ mod tests {
                 json_lines: bad(),
                 ..Places::default()
             },
+            Places {
+                html: bad(),
+                ..Places::default()
+            },
         ];
         for places in places {
             let error = Files::create(places).unwrap_err().to_string();
@@ -257,10 +280,12 @@ mod tests {
             hdr_file_prefix: Some(folder.path("h")),
             client_stats: None,
             json_lines: Some(folder.path("lines")),
+            html: Some(folder.path("page")),
         };
         let mut files = Files::create(places).unwrap();
         let mut stdout = Vec::new();
         files.json_line(&mut stdout, "{}\n").unwrap();
+        files.page("<!DOCTYPE html>").unwrap();
         let errors = files.finish(&results(), &mut stdout);
         assert!(errors.is_empty(), "{errors:?}");
         assert!(stdout.is_empty());
@@ -270,6 +295,7 @@ mod tests {
         assert!(read("h_FULL_RUN_1.txt").contains("Percentile"));
         assert!(read("h_GET_command_run_1.hgrm").contains("Histogram log"));
         assert_eq!(read("lines"), "{}\n");
+        assert_eq!(read("page"), "<!DOCTYPE html>");
     }
 
     #[test]

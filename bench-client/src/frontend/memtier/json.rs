@@ -10,6 +10,8 @@
 //! The document is made at the end in one go, whatever became of the run, so it is valid in every
 //! case. Latencies are milliseconds; the compressed histograms count microseconds.
 
+use serde_json::json;
+
 use super::config::{AddressFamily, Config, masked, masked_uri};
 use super::distribution::steps;
 use super::json_writer::JsonWriter;
@@ -20,6 +22,7 @@ use super::model::{
 use super::sheet::{Line, Sheet};
 use super::text::{mean_ms, ms};
 use crate::record::Latency;
+use crate::report::certificate::Entry;
 
 /// The document.
 #[must_use]
@@ -369,6 +372,9 @@ fn run_additions(json: &mut JsonWriter, run: &Run) {
     json.value("interrupted", run.interrupted);
     json.value("failure", run.failure.clone());
     json.value("notices", run.notices.clone());
+    if let Some(certificate) = &run.certificate {
+        json.value("certificate", json!(Entry::of(certificate)));
+    }
 }
 
 /// Nanoseconds as whole milliseconds, to the nearest.

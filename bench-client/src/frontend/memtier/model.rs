@@ -16,7 +16,7 @@
 use std::time::Duration;
 
 use super::config::Config;
-use crate::record::{ErrorCounts, Latency, Outcomes};
+use crate::record::{Certificate, ErrorCounts, Latency, Outcomes};
 
 /// What a row of the tables stands for.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -279,6 +279,8 @@ pub struct Run {
     pub active_clients: Vec<ActiveClients>,
     /// What a reader must know before trusting the numbers.
     pub notices: Vec<String>,
+    /// How far its latencies can be off; only with `--certify`.
+    pub certificate: Option<Certificate>,
 }
 
 impl Run {
@@ -297,6 +299,7 @@ impl Run {
             failure: None,
             active_clients: Vec::new(),
             notices: Vec::new(),
+            certificate: None,
         }
     }
 

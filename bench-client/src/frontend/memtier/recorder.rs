@@ -163,6 +163,7 @@ impl Recorder {
         }
         run.established = summary.tally.connects.established;
         run.connection_errors = summary.tally.connects.failed + summary.tally.connects.lost;
+        run.certificate.clone_from(&summary.certificate);
         self.hand_over(&mut run);
         run
     }

@@ -18,6 +18,7 @@ use std::time::Duration;
 use super::model::{LatencyFrom, Layout, Run, per_second, quantile};
 use super::sheet::{Line, Sheet};
 use super::text::{mean_ms, ms, percentile_title};
+use crate::report::certificate;
 
 /// What is to be said about one table; empty when there is nothing.
 #[must_use]
@@ -51,6 +52,11 @@ pub fn of_runs(runs: &[Run], asked_for: u32) -> String {
         }
         let notices = run.notices.iter();
         lines.extend(notices.map(|notice| format!("run {}: {notice}", run.number)));
+        let certificate = certificate::page(run.certificate.as_ref());
+        if !certificate.is_empty() {
+            lines.push(format!("run {}:", run.number));
+            lines.extend(certificate.lines().map(str::to_owned));
+        }
     }
     let done = u32::try_from(runs.len()).unwrap_or(u32::MAX);
     if done < asked_for {

@@ -32,17 +32,25 @@ use super::watch::Watch;
 use super::{Name, Refusal, help, show_config, text};
 use crate::engine::{Control, RunError, TlsFault, run as run_engine};
 use crate::frontend::native::Addresses;
-use crate::frontend::{ExitStatus, SignalWatch};
-use crate::host;
+use crate::frontend::{Companion, ExitStatus, SignalWatch};
+use crate::host::{self, Host};
 use crate::record::{Notice, Outcomes};
+use crate::report::Head;
+use crate::report::html::{RunPart, Runs};
 use crate::settings::Settings;
 
-/// Runs memtier's command line, without the name of the program.
+/// Runs memtier's command line, without the name of the program. Without a companion `--certify` is
+/// refused.
 ///
 /// Tables go to `stdout` or `--out-file`; progress, notes and errors go to `stderr`. SIGINT and
 /// SIGTERM are taken over while it runs: the first ends the load and the tables of what was
 /// measured are printed, the second ends the process.
-pub fn run<A>(arguments: A, stdout: &mut dyn Write, stderr: &mut dyn Write) -> ExitStatus
+pub fn run<A>(
+    arguments: A,
+    companion: Option<&mut dyn Companion>,
+    stdout: &mut dyn Write,
+    stderr: &mut dyn Write,
+) -> ExitStatus
 where
     A: IntoIterator<Item: Into<OsString>>,
 {
@@ -61,15 +69,19 @@ where
             return ExitStatus::Done;
         }
     }
-    match Session::prepare(&given, stdout, stderr) {
+    match Session::prepare(&given, companion, stdout, stderr) {
         Ok(session) => session.run(stdout, stderr),
         Err(refusal) => refusal.tell(stderr),
     }
 }
 
 /// All that can fail without a server is done.
-struct Session {
+struct Session<'a> {
     plan: Plan,
+    /// With `--certify`.
+    companion: Option<&'a mut dyn Companion>,
+    /// With `--html`.
+    page: Option<Runs>,
     settings: Settings,
     rows: RowPlan,
     files: Files,
@@ -77,9 +89,10 @@ struct Session {
     graphite: Option<Graphite>,
 }
 
-impl Session {
+impl<'a> Session<'a> {
     fn prepare(
         given: &[Given],
+        companion: Option<&'a mut dyn Companion>,
         stdout: &mut dyn Write,
         stderr: &mut dyn Write,
     ) -> Result<Self, Refusal> {
@@ -94,6 +107,12 @@ impl Session {
         let plan = Plan::resolve(options, entropy())?;
         for line in &plan.notes {
             note(line);
+        }
+        let certify = plan.own_output.certify;
+        if certify && companion.is_none() {
+            return Err(Refusal::usage(
+                "--certify: this program has no known server",
+            ));
         }
         // What is not there is said before anything is written.
         plan.translate(SocketAddr::from(([0, 0, 0, 0], 0)))
@@ -113,6 +132,12 @@ impl Session {
         make_room(&settings)?;
         let (statsd, graphite) = metrics(&plan, stderr).unzip();
         Ok(Self {
+            companion: companion.filter(|_| certify),
+            page: plan
+                .own_output
+                .html
+                .is_some()
+                .then(|| Runs::new("kvlab memtier")),
             plan,
             settings,
             rows,
@@ -152,7 +177,10 @@ impl Session {
             runs,
             verification: None,
         };
-        let errors = self.files.finish(&results, stdout);
+        let mut errors = self.files.finish(&results, stdout);
+        if let Some(page) = self.page.as_ref().and_then(Runs::render) {
+            errors.extend(self.files.page(&page).err());
+        }
         end.failures.extend(errors.iter().map(ToString::to_string));
         end.conclude(&self.plan, &results.runs, stderr)
     }
@@ -169,8 +197,12 @@ impl Session {
         let layout = self.plan.layout();
         // Where stderr is closed nobody wants to know.
         let _ = writeln!(stderr, "[RUN #{number}] Preparing benchmark client...");
-        let _ = writeln!(stderr, "[RUN #{number}] Launching threads now...");
         self.settings.seed = self.plan.seed_of_run(number);
+        let mut settings = self.settings.clone();
+        if let Some(companion) = &mut self.companion {
+            companion.before(&mut settings, control, stderr);
+        }
+        let _ = writeln!(stderr, "[RUN #{number}] Launching threads now...");
         let wall = WallClock::real(Clock::real());
         let (threads, clients) = (self.plan.threads, self.plan.clients);
         let mut watch = Watch {
@@ -186,6 +218,7 @@ impl Session {
                 let window = Duration::from_secs(u64::from(seconds));
                 Realtime::new(window, &layout.percentiles, layout.from)
             }),
+            page: self.page.is_some().then(RunPart::default),
             rows: &self.rows,
             layout: &layout,
             files: &mut self.files,
@@ -200,12 +233,25 @@ impl Session {
             watch.stderr,
             &format!("run {number} begins"),
         );
-        let result = run_engine(&self.settings, control, &mut watch);
+        let mut result = run_engine(&settings, control, &mut watch);
         mark(
             self.graphite.as_ref(),
             watch.stderr,
             &format!("run {number} is over"),
         );
+        if let (Some(companion), Ok(result)) = (&mut self.companion, &mut result) {
+            companion.after(&mut result.summary, control);
+        }
+        if let (Some(page), Some(part), Ok(result)) = (&mut self.page, watch.page.take(), &result) {
+            let head = Head {
+                program: concat!("kvlab ", env!("CARGO_PKG_VERSION")).to_owned(),
+                target: self.plan.server_shown(),
+                settings,
+                host: Host::read(),
+                wall,
+            };
+            page.add(head, part, &result.summary);
+        }
         let recorder = std::mem::replace(
             &mut watch.recorder,
             Recorder::new(number, self.rows.clone(), &[], wall),
@@ -319,6 +365,16 @@ impl Plan {
             hdr_file_prefix: self.output.hdr_file_prefix.clone(),
             client_stats: self.output.client_stats.clone(),
             json_lines: shown(&self.own_output.json_lines),
+            html: shown(&self.own_output.html),
+        }
+    }
+
+    /// The server as shown to people.
+    fn server_shown(&self) -> String {
+        match &self.endpoint {
+            Endpoint::Tcp { host, port, .. } if host.contains(':') => format!("[{host}]:{port}"),
+            Endpoint::Tcp { host, port, .. } => format!("{host}:{port}"),
+            Endpoint::Unix(path) => path.display().to_string(),
         }
     }
 

@@ -144,16 +144,6 @@ impl Plan {
                 self.retry.is_some(),
                 "sending a request again",
             ),
-            (
-                Name::Certify,
-                self.own_output.certify,
-                "a certificate of memtier runs",
-            ),
-            (
-                Name::Html,
-                self.own_output.html.is_some(),
-                "a page with charts",
-            ),
         ] {
             if missing {
                 return Err(Lack::new(name, what));

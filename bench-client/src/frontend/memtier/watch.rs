@@ -12,6 +12,7 @@ use super::recorder::{Recorder, RowPlan};
 use super::statsd::{self, Statsd};
 use crate::engine::{Control, Observer};
 use crate::record::Interval;
+use crate::report::html::RunPart;
 
 /// Watches one run.
 pub(super) struct Watch<'a> {
@@ -20,6 +21,8 @@ pub(super) struct Watch<'a> {
     pub(super) meter: Meter,
     /// With `--realtime-latencies`.
     pub(super) realtime: Option<Realtime>,
+    /// With `--html`.
+    pub(super) page: Option<RunPart>,
     pub(super) rows: &'a RowPlan,
     pub(super) layout: &'a Layout,
     pub(super) files: &'a mut Files,
@@ -34,6 +37,9 @@ pub(super) struct Watch<'a> {
 impl Observer for Watch<'_> {
     fn interval(&mut self, interval: &Interval) {
         self.recorder.interval(interval);
+        if let Some(page) = &mut self.page {
+            page.interval(interval);
+        }
         let (percentiles, from) = (&self.layout.percentiles, self.layout.from);
         if self.failures.is_empty() {
             let line = json_lines::interval(self.number, interval, self.rows, percentiles, from);

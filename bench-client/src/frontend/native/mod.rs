@@ -33,7 +33,7 @@ pub use moment::Moment;
 pub use operations::{MixArg, OperationArgs, Ratio};
 pub use output::{ErrorLimit, OutputArgs};
 pub use search::SearchArgs;
-pub use session::{Companion, run, run_beside};
+pub use session::{run, run_beside};
 pub use tls::TlsArgs;
 pub use url::{Place, TargetUrl};
 pub use usage::UsageError;

@@ -7,7 +7,8 @@ use kvlab_timing::{Clock, WallClock};
 use super::sinks::{Failures, OpenError, Opened, Sinks};
 use super::{Addresses, BenchArgs, find_rate, moment};
 use crate::engine::{Control, RunError, TlsFault, run as run_engine};
-use crate::frontend::{ExitStatus, SignalWatch};
+use crate::frontend::companion::Nobody;
+use crate::frontend::{Companion, ExitStatus, SignalWatch};
 use crate::host::{self, Host};
 use crate::record::{Notice, Summary};
 use crate::report::Head;
@@ -20,24 +21,6 @@ use crate::settings::Settings;
 /// measured is printed, the second ends the process.
 pub fn run(args: &BenchArgs, stdout: &mut dyn Write, stderr: &mut dyn Write) -> ExitStatus {
     run_beside(args, &mut Nobody, stdout, stderr)
-}
-
-/// What is done around a run, by those who know more than the load generator does.
-pub trait Companion {
-    /// The run is about to begin. What has to be said goes to `stderr`.
-    fn before(&mut self, settings: &mut Settings, control: &Control, stderr: &mut dyn Write);
-
-    /// The run is over, and its reports are about to be written.
-    fn after(&mut self, summary: &mut Summary, control: &Control);
-}
-
-/// Does nothing.
-struct Nobody;
-
-impl Companion for Nobody {
-    fn before(&mut self, _: &mut Settings, _: &Control, _: &mut dyn Write) {}
-
-    fn after(&mut self, _: &mut Summary, _: &Control) {}
 }
 
 /// As [`run`], with a companion.

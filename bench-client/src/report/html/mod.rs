@@ -5,7 +5,8 @@
 //! * [`axis`], [`tail`]: where values and percentiles lie;
 //! * [`deviation`]: errors with their tolerance bands;
 //! * [`units`]: numbers for people;
-//! * [`Html`]: the page of a run.
+//! * [`Html`]: the page of a run;
+//! * [`Runs`]: the page of several runs of the same load.
 //!
 //! The lab builds its pages of the same pieces.
 
@@ -16,7 +17,9 @@ pub mod deviation;
 pub mod page;
 mod progress;
 mod result;
+mod runs;
 pub mod tail;
 pub mod units;
 
 pub use self::result::Html;
+pub use self::runs::{RunPart, Runs};

@@ -57,75 +57,104 @@ impl<W: Write> fmt::Debug for Html<W> {
 }
 
 fn render(head: &Head, summary: &Summary, points: &[Point]) -> String {
-    let total = all_classes(&summary.tally);
-    let notes: Vec<String> = summary
-        .notices
-        .iter()
-        .map(notice::sentence)
-        .chain(head.host.warnings(&head.settings))
-        .collect();
+    let notes = notes(head, summary);
     let body = html! {
         header {
             p.kind { "kvlab bench" }
             div.title {
                 h1 { (head.target) }
-                @if summary.is_saturated() { (badge(Tone::Doubtful, "client saturated")) }
-                @if let Some(mark) = connections::mark(summary) { (badge(Tone::Doubtful, &mark)) }
-                @if summary.interrupted { (badge(Tone::Doubtful, "interrupted")) }
-                @if !notes.is_empty() {
-                    (badge(Tone::Doubtful, &counted(notes.len() as u64, "note")))
-                }
+                (badges(summary, &notes))
             }
             p.lead { (lead(head, summary)) }
         }
-        main {
-            @if !notes.is_empty() {
-                section.panel {
-                    h3 { "Notes" }
-                    ul.notices { @for note in &notes { li { (note) } } }
-                }
-            }
-            section.panel { (headline(summary, &total)) }
-            div.pair {
-                (panel(percentiles(summary, &total)))
-                (panel(over_time(summary, points)))
-            }
-            section.panel {
-                h3 { "Latency" }
-                (quantiles(summary, &total))
-            }
-            @if let Some(certificate) = &summary.certificate {
-                section.panel { (certificate::section(certificate)) }
-            }
-            section.panel {
-                h3 { "How the requests ended" }
-                (outcomes(summary, &total))
-            }
-            (panel(rates(points)))
-            section.panel {
-                h3 { "The client" }
-                (client(summary))
-            }
-            section.panel {
-                h3 { "Connections" }
-                (connections_part(summary))
-            }
-            (panel(set_up(summary)))
-            section.panel {
-                h3 { "Environment" }
-                (environment(head, summary))
-            }
-        }
-        footer { p { "Made by " (head.program) ". docs/metrics.md says what each number means." } }
+        main { (sections(head, summary, points, &notes, "")) }
+        (footer(head))
     };
     page(&format!("{}: kvlab bench", head.target), &body)
 }
 
-fn panel(chart: Option<Chart>) -> Markup {
+/// What a reader must know before trusting the numbers.
+pub(super) fn notes(head: &Head, summary: &Summary) -> Vec<String> {
+    let notices = summary.notices.iter().map(notice::sentence);
+    notices.chain(head.host.warnings(&head.settings)).collect()
+}
+
+pub(super) fn badges(summary: &Summary, notes: &[String]) -> Markup {
+    html! {
+        @if summary.is_saturated() { (badge(Tone::Doubtful, "client saturated")) }
+        @if let Some(mark) = connections::mark(summary) { (badge(Tone::Doubtful, &mark)) }
+        @if summary.interrupted { (badge(Tone::Doubtful, "interrupted")) }
+        @if !notes.is_empty() {
+            (badge(Tone::Doubtful, &counted(notes.len() as u64, "note")))
+        }
+    }
+}
+
+pub(super) fn footer(head: &Head) -> Markup {
+    html! {
+        footer { p { "Made by " (head.program) ". docs/metrics.md says what each number means." } }
+    }
+}
+
+/// The panels of a run; the names of its charts begin with `id`.
+pub(super) fn sections(
+    head: &Head,
+    summary: &Summary,
+    points: &[Point],
+    notes: &[String],
+    id: &str,
+) -> Markup {
+    let total = all_classes(&summary.tally);
+    let panel = |chart| panel(chart, id);
+    html! {
+        @if !notes.is_empty() {
+            section.panel {
+                h3 { "Notes" }
+                ul.notices { @for note in notes { li { (note) } } }
+            }
+        }
+        section.panel { (headline(summary, &total)) }
+        div.pair {
+            (panel(percentiles(summary, &total)))
+            (panel(over_time(summary, points)))
+        }
+        section.panel {
+            h3 { "Latency" }
+            (quantiles(summary, &total))
+        }
+        @if let Some(certificate) = &summary.certificate {
+            section.panel { (certificate::section(certificate)) }
+        }
+        section.panel {
+            h3 { "How the requests ended" }
+            (outcomes(summary, &total))
+        }
+        (panel(rates(points)))
+        section.panel {
+            h3 { "The client" }
+            (client(summary))
+        }
+        section.panel {
+            h3 { "Connections" }
+            (connections_part(summary))
+        }
+        (panel(set_up(summary)))
+        section.panel {
+            h3 { "Environment" }
+            (environment(head, summary))
+        }
+    }
+}
+
+fn panel(chart: Option<Chart>, id: &str) -> Markup {
+    let chart = chart.map(|chart| Chart {
+        id: format!("{id}{}", chart.id),
+        ..chart
+    });
     html! { @if let Some(chart) = chart { section.panel { (chart) } } }
 }
 
-fn lead(head: &Head, summary: &Summary) -> String {
+pub(super) fn lead(head: &Head, summary: &Summary) -> String {
     let model = match summary.load {
         Load::Closed => "closed loop".to_owned(),
         Load::Open { rate, arrivals } => {
@@ -216,7 +245,7 @@ fn bound(summary: &Summary, title: &str) -> Option<String> {
 }
 
 /// `~` marks a weak quantile, `n/a` one without support.
-fn supported(support: Support) -> String {
+pub(super) fn supported(support: Support) -> String {
     match support {
         Support::Firm(ns) => time(ns),
         Support::Weak(ns) => format!("~{}", time(ns)),
