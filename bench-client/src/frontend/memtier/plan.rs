@@ -78,6 +78,8 @@ pub struct Plan {
     pub same_seed: bool,
     /// Requests that may fail.
     pub max_errors: ErrorLimit,
+    /// Errors of one's own commands about the type of a value are not among those that may not be.
+    pub tolerates_other_types: bool,
     /// How many times `-D` was given.
     pub debug: u32,
     /// Files and what is printed.

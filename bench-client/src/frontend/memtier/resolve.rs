@@ -82,6 +82,8 @@ impl Plan {
             },
             same_seed: options.own.same_seed,
             max_errors: options.own.max_errors.unwrap_or(ErrorLimit::Share(0.01)),
+            tolerates_other_types: options.own.max_errors.is_none()
+                && !options.commands.commands.is_empty(),
             debug: options.connection.debug,
             own_output: OwnOutput {
                 json_lines: options.own.json_lines.clone(),
