@@ -12,6 +12,7 @@
 //! the connection's sequence and expects exactly one frame as its reply, in order.
 
 pub mod aerospike;
+mod passing;
 pub mod redis;
 mod scan;
 
@@ -98,7 +99,18 @@ pub trait Driver {
         out: &mut BytesMut,
     );
 
-    /// Whether an attempt that ended so is followed by another; `attempt` counts from 0.
+    /// Whether the error that was read last may pass, so that its request is worth sending again.
+    /// Asked where the settings want requests sent again.
+    fn may_pass(&self) -> bool {
+        true
+    }
+
+    /// The words of the error that was read last, where they are kept.
+    fn words(&self) -> &str {
+        ""
+    }
+
+    /// Whether an attempt that ended so is followed by another at once; `attempt` counts from 0.
     fn retries(&mut self, _class: OpClass, _outcome: Outcome, _attempt: u8) -> bool {
         false
     }

@@ -17,6 +17,7 @@ use bytes::BytesMut;
 use kvlab_protocol::resp::request::{NUMBER_PLACEHOLDER, Template, encode_command};
 use kvlab_protocol::resp::{ReplyKind, ReplySkimmer, error_prefix};
 
+use super::passing::Passing;
 use super::scan::{Scan, ScanState};
 use super::{
     Answer, Driver, Frame, GroupId, Operation, ProtocolError, Refusal, Role, Step, Topology,
@@ -36,6 +37,8 @@ pub struct RedisDriver {
     topology: VecDeque<Topology>,
     /// The mix is a SCAN that follows its cursor.
     scan: Option<Scan>,
+    /// What is known of errors, where requests are sent again or failures are told.
+    passing: Option<Passing>,
 }
 
 /// A request that can be sent.
@@ -73,6 +76,7 @@ impl RedisDriver {
             handshake: handshake(target),
             topology: pool(target.address),
             scan: target.scan.as_ref().map(Scan::new),
+            passing: target.retry_on.as_ref().map(Passing::new),
         }
     }
 }
@@ -135,11 +139,22 @@ impl Driver for RedisDriver {
                 ReplyKind::Nil => Answer::Miss,
                 ReplyKind::Error => {
                     let frame = bytes.get(..skim.len).unwrap_or_default();
+                    if let Some(passing) = &mut self.passing {
+                        passing.note(error_text(frame));
+                    }
                     Answer::Error(ErrorKind::new(error_prefix(frame)))
                 }
                 ReplyKind::Push => Answer::Push,
             },
         }))
+    }
+
+    fn may_pass(&self) -> bool {
+        self.passing.as_ref().is_none_or(Passing::may_pass)
+    }
+
+    fn words(&self) -> &str {
+        self.passing.as_ref().map_or("", Passing::words)
     }
 
     #[inline]

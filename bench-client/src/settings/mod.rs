@@ -12,6 +12,7 @@ mod load;
 mod login;
 mod measure;
 mod redis;
+mod retry;
 mod rotation;
 mod staircase;
 mod tls;
@@ -31,7 +32,8 @@ pub use load::{Arrivals, Clients, Load, MixOrder, Pipeline, PipelineMode, Stop};
 pub use login::{AerospikeLogin, Password};
 pub use measure::{KernelStamps, Polling};
 pub(crate) use redis::Command;
-pub use redis::{RedisOperation, RedisTarget, RespVersion, ScanSettings};
+pub use redis::{RedisOperation, RedisTarget, RespVersion, RetryOn, ScanSettings};
+pub use retry::{FailureLog, Retry};
 pub use rotation::{
     Between, NumberLaw, ReplayCursor, Rotation, RotationRequest, RotationStep, StepKind,
 };
@@ -81,6 +83,10 @@ pub struct Settings {
     pub connects: ConnectSettings,
     /// Waits between attempts to reconnect a lost connection.
     pub backoff: Backoff,
+    /// Sending requests again that failed; without it only the target's own rules do.
+    pub retry: Option<Retry>,
+    /// Who is told of each request that failed for good.
+    pub failures: Option<FailureLog>,
     /// Length of the intervals given to the observer.
     pub interval: Duration,
     /// Whether one row for each request is kept (the lab joins them with the server's rows).
@@ -263,6 +269,8 @@ impl Settings {
             connect_timeout: Duration::from_secs(5),
             connects: ConnectSettings::default(),
             backoff: Backoff::default(),
+            retry: None,
+            failures: None,
             interval: Duration::from_secs(1),
             record_rows: false,
             spin: true,

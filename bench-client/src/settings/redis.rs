@@ -25,12 +25,23 @@ pub struct RedisTarget {
     pub version: RespVersion,
     /// Whether each connection is asked with `PING` whether it is served, before it counts as up.
     pub probe: bool,
+    /// Which errors are worth sending a request again for, where requests are sent again or
+    /// somebody is told of failures; without it the words of errors are not kept.
+    pub retry_on: Option<RetryOn>,
     /// The mix is a SCAN that follows its cursor: class 0 begins one, class 1 goes on.
     pub scan: Option<ScanSettings>,
     /// The mix; each is a class of its own in the report.
     pub operations: Vec<RedisOperation>,
     /// What is sent instead of each operation's own command by weight.
     pub rotation: Option<Rotation>,
+}
+
+/// Which errors are worth sending a request again for: those that may pass, and of them only those
+/// that begin with one of the prefixes if there are any.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RetryOn {
+    /// Beginnings of errors, as in `LOADING`.
+    pub prefixes: Vec<String>,
 }
 
 /// How a SCAN goes on.
@@ -83,6 +94,7 @@ impl RedisTarget {
             database: 0,
             version: RespVersion::Two,
             probe: false,
+            retry_on: None,
             scan: None,
             operations,
             rotation: None,

@@ -97,13 +97,14 @@ pub(super) struct Flight {
     /// [`Stamp::MAX`] until the send where a request is due when it can be sent.
     pub(super) intended: Stamp,
     pub(super) sent: Stamp,
-    /// The earliest moment it could have been sent: it was due and a slot was free.
+    /// The earliest moment it could have been sent: it was due and a slot was free. Where the
+    /// settings want requests sent again, of a later attempt the moment the first one was sent.
     pub(super) possible: Stamp,
     pub(super) plan: Plan,
     /// Bytes of the request.
     pub(super) len: u32,
     pub(super) kind: RowKind,
-    pub(super) attempt: u8,
+    pub(super) attempt: u16,
 }
 
 impl<S> Conn<S> {
@@ -279,7 +280,7 @@ impl<S> Conn<S> {
                 .reply
                 .map_or(0, |(_, len)| u32::try_from(len).unwrap_or(u32::MAX)),
             outcome: end.outcome,
-            attempt: flight.attempt,
+            attempt: u8::try_from(flight.attempt).unwrap_or(u8::MAX),
             retried: end.retried,
         }
     }
@@ -333,6 +334,15 @@ impl Flight {
             len: u32::try_from(len).unwrap_or(u32::MAX),
             kind,
             attempt: 0,
+        }
+    }
+
+    /// When its first attempt was sent; `again` says that the settings want requests sent again.
+    pub(super) fn first_sent(&self, again: bool) -> Stamp {
+        if self.attempt > 0 && again {
+            self.possible
+        } else {
+            self.sent
         }
     }
 

@@ -5,6 +5,7 @@ use kvlab_timing::Stamp;
 
 use super::connection::{End, Flight};
 use super::links::Failure;
+use super::retry::status_of;
 use super::{Arrival, ConnId, Driver, Pending, Worker};
 use crate::driver::{Answer, ProtocolError};
 use crate::engine::recorder::Answered;
@@ -137,9 +138,13 @@ impl<D: Driver> Worker<D> {
         (outcome, reply): (Outcome, Option<(Arrival, usize)>),
     ) {
         let class = flight.plan.class;
-        let retried = !matches!(outcome, Outcome::Hit | Outcome::Miss)
-            && !self.closing
-            && self.driver.retries(class, outcome, flight.attempt);
+        let failed = !matches!(outcome, Outcome::Hit | Outcome::Miss);
+        let again = if failed {
+            self.sent_again(now, &flight, outcome)
+        } else {
+            None
+        };
+        let retried = again.is_some();
         if let Some(rows) = &mut self.recorder.rows {
             let end = End {
                 outcome,
@@ -148,7 +153,7 @@ impl<D: Driver> Worker<D> {
             };
             rows.push(self.conns[place].row(&flight, sequence, end));
         }
-        if retried {
+        if let Some(at) = again {
             self.recorder.retried(flight.kind, class);
             self.conns[place].give_back(&flight);
             let pending = Pending {
@@ -156,15 +161,30 @@ impl<D: Driver> Worker<D> {
                 intended: flight.intended,
                 kind: flight.kind,
                 attempt: flight.attempt.saturating_add(1),
-                ready: now,
-                since: now,
+                first_sent: flight.first_sent(self.config.retry.is_some()),
+                ready: at,
+                since: at,
             };
-            self.queue_again(now, pending);
+            if at > now {
+                self.delay(at, pending, outcome);
+            } else {
+                self.queue_again(now, pending);
+            }
             return;
         }
         self.in_play -= 1;
+        if failed && self.config.failures.is_some() {
+            let status = match outcome {
+                Outcome::Error(_) if !self.driver.words().is_empty() => {
+                    self.driver.words().to_owned()
+                }
+                _ => status_of(outcome),
+            };
+            self.tell_failure(now, &flight.plan, status, flight.attempt);
+        }
         let answered = reply.map(|(Arrival { received, kernel }, len)| Answered {
             intended: flight.intended,
+            begun: flight.first_sent(self.config.retry.is_some()),
             sent: flight.sent,
             received,
             kernel,
@@ -224,11 +244,12 @@ impl<D: Driver> Worker<D> {
                 intended: flight.intended,
                 kind: flight.kind,
                 attempt: flight.attempt,
+                first_sent: flight.first_sent(self.config.retry.is_some()),
                 ready: now,
                 since: now,
             };
             if self.closing || cut_off {
-                self.end_unsent(pending);
+                self.end_unsent(now, pending);
             } else {
                 self.conns[place].give_back(&flight);
                 self.queue_again(now, pending);

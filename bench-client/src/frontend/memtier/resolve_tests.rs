@@ -201,7 +201,12 @@ fn runs_draw_differently_unless_told_otherwise() {
 fn commands_of_ones_own_may_meet_other_types_unless_a_limit_is_given() {
     let tolerates = |words: &[&str]| plan(words).tolerates_other_types;
     assert!(tolerates(&["--command", "HSET __key__ f v"]));
-    assert!(!tolerates(&["--command", "HSET __key__ f v", "--max-errors", "1%"]));
+    assert!(!tolerates(&[
+        "--command",
+        "HSET __key__ f v",
+        "--max-errors",
+        "1%"
+    ]));
     assert!(!tolerates(&["--ratio", "1:1"]));
 }
 
