@@ -12,6 +12,7 @@
 //! the connection's sequence and expects exactly one frame as its reply, in order.
 
 pub mod aerospike;
+mod misses;
 mod passing;
 pub mod redis;
 mod scan;
@@ -89,6 +90,12 @@ pub trait Driver {
     #[inline]
     fn settle(&mut self, class: OpClass, _session: &Self::Session) -> OpClass {
         class
+    }
+
+    /// What an answered operation ended with, where the whole reply has to be looked at for it.
+    #[inline]
+    fn judge(&self, _plan: &Plan, outcome: Outcome, _frame: &[u8]) -> Outcome {
+        outcome
     }
 
     /// Appends the request of an operation.

@@ -17,15 +17,16 @@ use bytes::BytesMut;
 use kvlab_protocol::resp::request::{NUMBER_PLACEHOLDER, Template, encode_command};
 use kvlab_protocol::resp::{ReplyKind, ReplySkimmer, error_prefix};
 
+use super::misses::Misses;
 use super::passing::Passing;
 use super::scan::{Scan, ScanState};
 use super::{
-    Answer, Driver, Frame, GroupId, Operation, ProtocolError, Refusal, Role, Step, Topology,
+    Answer, Driver, Frame, GroupId, Operation, Plan, ProtocolError, Refusal, Role, Step, Topology,
 };
 use crate::keyspace::{FurtherKeys, KeySpace};
-use crate::record::{ErrorKind, OpClass};
+use crate::record::{ErrorKind, OpClass, Outcome};
 use crate::settings::{
-    Address, Command, RedisTarget, RespVersion, SizeDistribution, ValueSettings,
+    Address, Command, MissRule, RedisTarget, RespVersion, SizeDistribution, ValueSettings,
 };
 
 /// The driver for one RESP server.
@@ -39,6 +40,8 @@ pub struct RedisDriver {
     scan: Option<Scan>,
     /// What is known of errors, where requests are sent again or failures are told.
     passing: Option<Passing>,
+    /// Where nil is not all that means that nothing was found.
+    misses: Option<Misses>,
 }
 
 /// A request that can be sent.
@@ -77,6 +80,10 @@ impl RedisDriver {
             topology: pool(target.address),
             scan: target.scan.as_ref().map(Scan::new),
             passing: target.retry_on.as_ref().map(Passing::new),
+            misses: match target.misses {
+                MissRule::ByCommand => Misses::new(&target.commands()),
+                MissRule::Nil => None,
+            },
         }
     }
 }
@@ -147,6 +154,14 @@ impl Driver for RedisDriver {
                 ReplyKind::Push => Answer::Push,
             },
         }))
+    }
+
+    #[inline]
+    fn judge(&self, plan: &Plan, outcome: Outcome, frame: &[u8]) -> Outcome {
+        match &self.misses {
+            None => outcome,
+            Some(misses) => misses.judge(plan.request, outcome, frame),
+        }
     }
 
     fn may_pass(&self) -> bool {

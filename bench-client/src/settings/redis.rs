@@ -28,6 +28,8 @@ pub struct RedisTarget {
     /// Which errors are worth sending a request again for, where requests are sent again or
     /// somebody is told of failures; without it the words of errors are not kept.
     pub retry_on: Option<RetryOn>,
+    /// What counts as a miss.
+    pub misses: MissRule,
     /// The mix is a SCAN that follows its cursor: class 0 begins one, class 1 goes on.
     pub scan: Option<ScanSettings>,
     /// The mix; each is a class of its own in the report.
@@ -42,6 +44,17 @@ pub struct RedisTarget {
 pub struct RetryOn {
     /// Beginnings of errors, as in `LOADING`.
     pub prefixes: Vec<String>,
+}
+
+/// Which replies are misses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MissRule {
+    /// Nil alone.
+    #[default]
+    Nil,
+    /// Nil, and what means for the command that nothing was found: 0 of `EXISTS`, an empty list of
+    /// `LRANGE`, nils alone of `MGET`.
+    ByCommand,
 }
 
 /// How a SCAN goes on.
@@ -95,6 +108,7 @@ impl RedisTarget {
             version: RespVersion::Two,
             probe: false,
             retry_on: None,
+            misses: MissRule::default(),
             scan: None,
             operations,
             rotation: None,
@@ -135,7 +149,8 @@ impl RedisTarget {
 /// A command that can be sent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Command<'a> {
-    class: OpClass,
+    /// The operation that it is counted under.
+    pub(crate) class: OpClass,
     weight: u32,
     /// The words, with the placeholders still in them.
     pub(crate) arguments: &'a [Vec<u8>],

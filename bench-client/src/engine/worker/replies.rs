@@ -91,6 +91,7 @@ impl<D: Driver> Worker<D> {
             }
             if flight.is_load() {
                 self.conns[place].failures = 0;
+                let outcome = self.driver.judge(&flight.plan, outcome, whole);
                 let reply = Some((arrival, frame.len));
                 self.end_flight(now, place, flight, sequence, (outcome, reply));
                 let conn = &self.conns[place];

@@ -70,6 +70,8 @@ pub struct Plan {
     pub reconnect: Reconnect,
     /// Sending again what failed.
     pub retry: Option<Retry>,
+    /// What failed for good is appended to it.
+    pub failed_keys: Option<PathBuf>,
     /// Clients that come step by step.
     pub staircase: Option<Staircase>,
     /// Seed of the first run.
@@ -305,8 +307,6 @@ pub struct Retry {
     pub only_on: Vec<String>,
     /// Requests of one connection that wait to be sent again.
     pub most_queued: u32,
-    /// What failed for good is appended to it.
-    pub failed_keys: Option<PathBuf>,
 }
 
 /// Clients that come step by step.

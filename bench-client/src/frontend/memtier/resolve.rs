@@ -74,6 +74,7 @@ impl Plan {
             import,
             reconnect: reconnect(&options),
             retry: retry(&options),
+            failed_keys: options.retry.failed_keys_file.clone(),
             staircase: staircase(&options, clients),
             seed: match options.own.seed {
                 Some(seed) => seed,
@@ -230,7 +231,6 @@ fn retry(options: &Options) -> Option<Retry> {
             None | Some(0) => options.test.pipeline.unwrap_or(1).saturating_mul(4).max(64),
             Some(most) => most,
         },
-        failed_keys: retry.failed_keys_file.clone(),
     })
 }
 

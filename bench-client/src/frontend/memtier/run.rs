@@ -17,6 +17,7 @@ use kvlab_timing::{Clock, WallClock};
 
 use super::check::check;
 use super::client_csv::ClientStats;
+use super::failed_keys::FailedKeys;
 use super::files::{Files, Places, write_all};
 use super::getopt::{self, Given};
 use super::graphite::Graphite;
@@ -29,7 +30,7 @@ use super::recorder::{Recorder, RowPlan};
 use super::statsd::Statsd;
 use super::translate::Translation;
 use super::watch::Watch;
-use super::{Name, Refusal, help, show_config, text};
+use super::{Name, Refusal, help, misses, show_config, text};
 use crate::engine::{Control, RunError, TlsFault, run as run_engine};
 use crate::frontend::native::Addresses;
 use crate::frontend::{Companion, ExitStatus, SignalWatch};
@@ -85,6 +86,7 @@ struct Session<'a> {
     settings: Settings,
     rows: RowPlan,
     files: Files,
+    failed_keys: Option<FailedKeys>,
     statsd: Option<Statsd>,
     graphite: Option<Graphite>,
 }
@@ -130,6 +132,7 @@ impl<'a> Session<'a> {
         settings.check().map_err(Refusal::usage)?;
         settings.record_rows = plan.output.client_stats.is_some();
         make_room(&settings)?;
+        let failed_keys = failed_keys(&plan, &rows, &settings, stderr);
         let (statsd, graphite) = metrics(&plan, stderr).unzip();
         Ok(Self {
             companion: companion.filter(|_| certify),
@@ -142,6 +145,7 @@ impl<'a> Session<'a> {
             settings,
             rows,
             files,
+            failed_keys,
             statsd,
             graphite,
         })
@@ -169,6 +173,9 @@ impl<'a> Session<'a> {
             if !whole || control.is_stopped() {
                 break;
             }
+        }
+        if let Some(Err(error)) = self.failed_keys.take().map(FailedKeys::finish) {
+            let _ = writeln!(stderr, "warning: --failed-keys-file: {error}");
         }
         let results = Results {
             config: self.plan.config(),
@@ -208,6 +215,7 @@ impl<'a> Session<'a> {
         }
         let _ = writeln!(stderr, "[RUN #{number}] Launching threads now...");
         let wall = WallClock::real(Clock::real());
+        settings.failures = self.failed_keys.as_ref().map(FailedKeys::log);
         let (threads, clients) = (self.plan.threads, self.plan.clients);
         let mut watch = Watch {
             number,
@@ -239,6 +247,7 @@ impl<'a> Session<'a> {
             &format!("run {number} begins"),
         );
         let mut result = run_engine(&settings, control, &mut watch);
+        settings.failures = None;
         mark(
             self.graphite.as_ref(),
             watch.stderr,
@@ -274,6 +283,12 @@ impl<'a> Session<'a> {
             );
         }
         end.failures.extend(watch.finish(&run));
+        if !self.plan.output.miss_tracking_off {
+            let threshold = self.plan.output.miss_rate_threshold;
+            for warning in misses::warnings(&run, threshold.unwrap_or(MISS_RATE_THRESHOLD)) {
+                let _ = writeln!(stderr, "{warning}");
+            }
+        }
         match &result {
             Ok(result) => {
                 end.outcomes += result.summary.tally.outcomes();
@@ -429,6 +444,24 @@ impl Plan {
     }
 }
 
+/// The file of what failed. One that cannot be written is no reason not to measure.
+fn failed_keys(
+    plan: &Plan,
+    rows: &RowPlan,
+    settings: &Settings,
+    stderr: &mut dyn Write,
+) -> Option<FailedKeys> {
+    let path = plan.failed_keys.as_ref()?;
+    let wall = WallClock::real(Clock::real());
+    FailedKeys::open(path, rows, settings, wall)
+        .map_err(|error| {
+            // Where stderr is closed nobody wants to know.
+            let path = path.display();
+            let _ = writeln!(stderr, "warning: --failed-keys-file: {path}: {error}");
+        })
+        .ok()
+}
+
 fn make_room(settings: &Settings) -> Result<(), Refusal> {
     let files = host::files_of(settings.threads, settings.connections);
     host::make_room_for_files(files).map_err(|limit| {
@@ -502,5 +535,7 @@ fn entropy() -> u64 {
     hasher.finish()
 }
 
+/// Percent of misses without `--miss-rate-threshold`.
+const MISS_RATE_THRESHOLD: f64 = 1.0;
 /// Length of the sliding window without `--latency-window`.
 const DEFAULT_WINDOW_SECONDS: u32 = 60;
