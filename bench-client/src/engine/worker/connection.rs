@@ -100,6 +100,9 @@ pub(super) struct Flight {
     pub(super) len: usize,
     pub(super) kind: RowKind,
     pub(super) attempt: u8,
+    pub(super) redirects: u8,
+    /// When it was first sent, on whatever connection; [`Stamp::MAX`] before.
+    pub(super) first_sent: Stamp,
 }
 
 impl<S> Conn<S> {
@@ -325,6 +328,8 @@ impl Flight {
             len,
             kind,
             attempt: 0,
+            redirects: 0,
+            first_sent: Stamp::MAX,
         }
     }
 
