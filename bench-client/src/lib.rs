@@ -15,6 +15,7 @@ pub mod frontend;
 pub mod host;
 pub mod keyspace;
 pub mod limits;
+mod numbers;
 pub mod random;
 pub mod record;
 pub mod report;

@@ -13,8 +13,14 @@ use rand_xoshiro::rand_core::{Rng, SeedableRng};
 pub enum Use {
     /// Which operation of the mix.
     Mix,
-    /// Keys of the class of this number.
-    Keys(u8),
+    /// Keys of the key stream of this number.
+    Keys(u16),
+    /// Numbers in the request of this number.
+    Numbers(u16),
+    /// What the further keys of the request of this number follow from.
+    FurtherKeys(u16),
+    /// Which request of a replay.
+    Replay,
     /// Sizes and places of values.
     Values,
     /// Gaps between Poisson arrivals.
@@ -31,7 +37,10 @@ pub fn stream(seed: u64, part: u64, thread: u32, usage: Use) -> Xoshiro256PlusPl
         Use::Values => 2,
         Use::Arrivals => 3,
         Use::Block => 4,
-        Use::Keys(class) => 0x100 + u64::from(class),
+        Use::Replay => 5,
+        Use::Keys(number) => 0x100 + u64::from(number),
+        Use::Numbers(number) => 0x2_0000 + u64::from(number),
+        Use::FurtherKeys(number) => 0x4_0000 + u64::from(number),
     };
     let place = code << 40 | part << 32 | u64::from(thread);
     Xoshiro256PlusPlus::seed_from_u64(mix(seed ^ mix(place)))
@@ -107,6 +116,9 @@ mod tests {
             first(1, 0, 0, Use::Values),
             first(1, 0, 0, Use::Keys(0)),
             first(1, 0, 0, Use::Keys(1)),
+            first(1, 0, 0, Use::Numbers(0)),
+            first(1, 0, 0, Use::FurtherKeys(0)),
+            first(1, 0, 0, Use::Replay),
         ];
         for (place, value) in all.iter().enumerate() {
             assert!(!all[..place].contains(value));

@@ -244,9 +244,11 @@ mod tests {
                 let (value_start, value_len) = stream.next_value(100 + draw as u64 % 4);
                 let plan = Plan {
                     class: OpClass(0),
+                    request: 0,
                     key: 0,
                     value_start,
                     value_len,
+                    drawn: [0; 2],
                     serial: 0,
                 };
                 assert_eq!(block.value(&plan).len(), value_len as usize);
@@ -317,9 +319,11 @@ mod tests {
             let block = ValueBlock::new(&settings, 5);
             let plan = Plan {
                 class: OpClass(0),
+                request: 0,
                 key: 0,
                 value_start: 0,
                 value_len: 100,
+                drawn: [0; 2],
                 serial: 0,
             };
             assert!(block.value(&plan).iter().all(|byte| allowed.contains(byte)));

@@ -94,6 +94,7 @@ impl VirtualClient {
             return Err(RunError::NoTls(text.to_owned()));
         }
         let block = ValueBlock::new(&settings.values, settings.seed);
+        settings.target.rewind();
         let workers = shares(settings)
             .into_iter()
             .map(|share| worker(settings, share, block.clone(), start))

@@ -5,19 +5,23 @@
 //! its own ([`Clients::Separate`]) that holds for each connection, and not for the order in which
 //! they take turns. A running hash over the sequence lets two runs be compared.
 
+mod mix;
+
 use rand_xoshiro::Xoshiro256PlusPlus;
 
+use self::mix::Mix;
 use crate::driver::Plan;
 use crate::keyspace::{KeyStream, Share};
+use crate::numbers::NumberStream;
 use crate::random::{self, Use};
 use crate::record::OpClass;
-use crate::settings::{ClassSpec, Clients, MixOrder, Settings};
+use crate::settings::{Clients, Settings};
 use crate::values::{ValueBlock, ValueStream};
 
 /// The operations of one thread, without end.
 #[derive(Clone, Debug)]
 pub struct Workload {
-    classes: Vec<Class>,
+    requests: Vec<Request>,
     /// One for all connections of the thread, or one for each.
     clients: Vec<Client>,
     serial: u64,
@@ -28,29 +32,33 @@ pub struct Workload {
 #[derive(Clone, Debug)]
 struct Client {
     mix: Mix,
-    /// Key streams; classes without a pattern of their own share the first.
+    /// Key streams; requests without a pattern of their own share the first.
     keys: Vec<KeyStream>,
     values: ValueStream,
+    numbers: Vec<NumberStream>,
+    further: Vec<Xoshiro256PlusPlus>,
 }
 
+/// A request that can be drawn.
 #[derive(Clone, Debug)]
-struct Class {
+struct Request {
+    class: OpClass,
+    /// Place of its key stream.
     keys: usize,
     writes: bool,
+    more: More,
 }
 
-#[derive(Clone, Debug)]
-enum Mix {
-    Only(OpClass),
-    Random {
-        until: Vec<u64>,
-        total: u64,
-        rng: Xoshiro256PlusPlus,
-    },
-    Cycle {
-        weights: Vec<u32>,
-        class: usize,
-        left: u32,
+/// What is drawn for a request beside its key and its value.
+#[derive(Clone, Copy, Debug)]
+enum More {
+    Nothing,
+    /// Numbers from the stream of this place.
+    Numbers(usize),
+    /// So many keys, with chance from the stream of this place.
+    Keys {
+        count: u64,
+        stream: usize,
     },
 }
 
@@ -58,35 +66,61 @@ impl Workload {
     /// The workload of a thread; `part` tells the measured part (0) from the warm-up (1).
     #[must_use]
     pub fn new(settings: &Settings, share: Share, part: u64, block: &ValueBlock) -> Self {
-        let specs = settings.target.classes();
-        let mut streams = 1;
-        let classes = specs
+        let specs = settings.target.requests();
+        let (mut keys, mut numbers, mut further) = (1, 0, 0);
+        let next = |count: &mut usize| {
+            *count += 1;
+            *count - 1
+        };
+        let requests: Vec<Request> = specs
             .iter()
-            .map(|spec| Class {
+            .map(|spec| Request {
+                class: spec.class,
                 keys: match spec.pattern {
                     None => 0,
-                    Some(_) => {
-                        streams += 1;
-                        streams - 1
-                    }
+                    Some(_) if spec.goes_on => keys - 1,
+                    Some(_) => next(&mut keys),
                 },
                 writes: spec.writes,
+                more: if spec.numbers.is_empty() {
+                    match spec.keys {
+                        0 | 1 => More::Nothing,
+                        count => More::Keys {
+                            count: count as u64,
+                            stream: next(&mut further),
+                        },
+                    }
+                } else {
+                    More::Numbers(next(&mut numbers))
+                },
             })
             .collect();
         let client = |share: Share, stream: u32| {
             let rng = |usage| random::stream(settings.seed, part, stream, usage);
-            let own = specs.iter().filter_map(|spec| spec.pattern);
+            let own = specs.iter().filter(|spec| !spec.goes_on);
+            let own = own.filter_map(|spec| spec.pattern);
             let keys = std::iter::once(settings.keys.pattern)
                 .chain(own)
-                .zip(0_u8..)
+                .zip(0_u16..)
                 .map(|(pattern, number)| {
                     KeyStream::new(&settings.keys, pattern, share, rng(Use::Keys(number)))
                 })
                 .collect();
+            let with_numbers = specs.iter().filter(|spec| !spec.numbers.is_empty());
             Client {
-                mix: Mix::new(&specs, settings.mix, rng(Use::Mix)),
+                mix: Mix::new(settings, &specs, part, &rng),
                 keys,
                 values: block.stream(&settings.values, &settings.keys, rng(Use::Values)),
+                numbers: with_numbers
+                    .zip(0_u16..)
+                    .map(|(spec, number)| {
+                        NumberStream::new(&spec.numbers, rng(Use::Numbers(number)))
+                    })
+                    .collect(),
+                further: (0_u16..)
+                    .take(further)
+                    .map(|number| rng(Use::FurtherKeys(number)))
+                    .collect(),
             }
         };
         let clients = match settings.clients {
@@ -99,7 +133,7 @@ impl Workload {
                 .collect(),
         };
         Self {
-            classes,
+            requests,
             clients,
             serial: 0,
             hash: random::mix(u64::from(share.thread)),
@@ -116,29 +150,37 @@ impl Workload {
             (lane % self.clients.len(), 0)
         };
         let client = &mut self.clients[client];
-        let class = client.mix.next_class();
-        let (keys, writes) = self
-            .classes
-            .get(class.index())
-            .map_or((0, false), |class| (class.keys, class.writes));
+        let place = client.mix.next_request();
+        let Some(request) = self.requests.get(place) else {
+            // Settings are checked: the mix holds only requests that are there.
+            unreachable!("request {place} of {}", self.requests.len());
+        };
         let key = client
             .keys
-            .get_mut(keys)
+            .get_mut(request.keys)
             .map_or(0, |keys| keys.next_key(lane));
-        let (value_start, value_len) = if writes {
+        let (value_start, value_len) = if request.writes {
             client.values.next_value(key)
         } else {
             (0, 0)
         };
-        let plan = Plan {
-            class,
+        let number = u32::try_from(place).unwrap_or(u32::MAX);
+        let mut plan = Plan {
+            class: request.class,
+            request: number,
             key,
             value_start,
             value_len,
+            drawn: [0; 2],
             serial: self.serial,
         };
+        if !matches!(request.more, More::Nothing) {
+            plan.drawn = client.draw_more(request, lane);
+            let [low, high] = plan.drawn;
+            self.hash ^= random::mix(u64::from(high) << 32 | u64::from(low));
+        }
         self.serial += 1;
-        let shape = u64::from(class.0) << 32 | u64::from(value_len);
+        let shape = u64::from(number) << 32 | u64::from(value_len);
         self.hash = (self.hash ^ key).wrapping_mul(HASH_FACTOR).rotate_left(23)
             ^ shape.wrapping_mul(HASH_FACTOR);
         plan
@@ -150,73 +192,29 @@ impl Workload {
         self.serial
     }
 
-    /// Hash over class, key and value size of all operations drawn so far, in order.
+    /// Hash over request, key, value size and numbers of all operations drawn so far, in order.
     #[must_use]
     pub fn hash(&self) -> u64 {
         random::mix(self.hash ^ self.serial)
     }
 }
 
-impl Mix {
-    fn new(specs: &[ClassSpec], order: MixOrder, rng: Xoshiro256PlusPlus) -> Self {
-        let weighted: Vec<usize> = (0..specs.len())
-            .filter(|place| specs[*place].weight > 0)
-            .collect();
-        if let [only] = weighted[..] {
-            return Self::Only(class(only));
-        }
-        match order {
-            MixOrder::Random => {
-                let mut total = 0;
-                let until = specs
-                    .iter()
-                    .map(|spec| {
-                        total += u64::from(spec.weight);
-                        total
-                    })
-                    .collect();
-                Self::Random { until, total, rng }
-            }
-            MixOrder::Cycle => {
-                let weights: Vec<u32> = specs.iter().map(|spec| spec.weight).collect();
-                let left = weights.first().copied().unwrap_or(0);
-                Self::Cycle {
-                    weights,
-                    class: 0,
-                    left,
-                }
+impl Client {
+    /// The numbers of a request, or what its further keys follow from.
+    #[cold]
+    fn draw_more(&mut self, request: &Request, lane: usize) -> [u32; 2] {
+        match request.more {
+            More::Nothing => None,
+            More::Numbers(place) => self.numbers.get_mut(place).map(NumberStream::next),
+            More::Keys { count, stream } => {
+                let keys = self.keys.get_mut(request.keys);
+                let rng = self.further.get_mut(stream);
+                keys.zip(rng)
+                    .map(|(keys, rng)| keys.further(lane, count, rng))
             }
         }
+        .unwrap_or_default()
     }
-
-    #[inline]
-    fn next_class(&mut self) -> OpClass {
-        match self {
-            Self::Only(class) => *class,
-            Self::Random { until, total, rng } => {
-                let drawn = random::below(rng, *total);
-                class(until.iter().position(|end| drawn < *end).unwrap_or(0))
-            }
-            Self::Cycle {
-                weights,
-                class: place,
-                left,
-            } => {
-                // Ends, because at least one weight is above 0.
-                while *left == 0 {
-                    *place = (*place + 1) % weights.len();
-                    *left = weights[*place];
-                }
-                *left -= 1;
-                class(*place)
-            }
-        }
-    }
-}
-
-/// The class at this place of the mix; there are at most 64.
-fn class(place: usize) -> OpClass {
-    OpClass(u8::try_from(place).unwrap_or(u8::MAX))
 }
 
 /// An odd number with scattered bits: 2^64 over the golden ratio.
@@ -227,7 +225,9 @@ mod tests {
     use std::num::NonZeroU64;
 
     use super::*;
-    use crate::settings::{KeyPattern, KeySettings, RedisTarget, Target};
+    use crate::settings::{
+        KeyPattern, KeySettings, MixOrder, NumberLaw, RedisOperation, RedisTarget, Target,
+    };
 
     const SHARE: Share = Share {
         thread: 0,
@@ -365,5 +365,58 @@ mod tests {
                 .iter()
                 .all(|plan| (plan.value_len == 32) == (plan.class == OpClass(0)))
         );
+    }
+
+    fn expiring(range: NumberLaw, seed: u64) -> Settings {
+        let address = "127.0.0.1:1".parse().unwrap();
+        let mut target = RedisTarget::new(address, 0, 1);
+        let mut setex = RedisOperation::parse("SETEX __key__ __number__ __data__", 1).unwrap();
+        setex.numbers = vec![range];
+        target.operations.push(setex);
+        Settings {
+            mix: MixOrder::Cycle,
+            seed,
+            ..Settings::new(Target::Redis(target))
+        }
+    }
+
+    fn take(settings: &Settings, draws: usize) -> (Vec<Plan>, u64) {
+        let block = ValueBlock::new(&settings.values, settings.seed);
+        let mut workload = Workload::new(settings, SHARE, 0, &block);
+        let plans = (0..draws).map(|_| workload.next_plan(0)).collect();
+        (plans, workload.hash())
+    }
+
+    #[test]
+    fn numbers_repeat_by_seed_and_leave_keys_and_values_as_they_are() {
+        let law = |most| NumberLaw::Uniform { least: 10, most };
+        let (plans, hash) = take(&expiring(law(20), 1), 2000);
+        assert_eq!(take(&expiring(law(20), 1), 2000), (plans.clone(), hash));
+        for plan in &plans {
+            let reads = plan.request == 0;
+            let [number, none] = plan.drawn;
+            assert_eq!(none, 0);
+            let legal = if reads { 0..=0 } else { 10..=20 };
+            assert!(legal.contains(&number), "{plan:?}");
+        }
+        let (others, other_hash) = take(&expiring(law(19), 1), 2000);
+        let without = |plans: &[Plan]| -> Vec<Plan> {
+            let plans = plans.iter();
+            plans
+                .map(|plan| Plan {
+                    drawn: [0; 2],
+                    ..*plan
+                })
+                .collect()
+        };
+        assert_eq!(without(&plans), without(&others));
+        assert_ne!(hash, other_hash, "the numbers are in the hash");
+        assert_ne!(take(&expiring(law(20), 2), 2000).0, plans);
+    }
+
+    #[test]
+    fn a_plain_mix_draws_nothing_more() {
+        let mut workload = workload(1, 3, MixOrder::Random, 1, 0);
+        assert!((0..1000).all(|_| workload.next_plan(0).drawn == [0; 2]));
     }
 }

@@ -19,15 +19,14 @@ use kvlab_mock_server::MockServer;
 use super::resp_wire::{Client, RealServer, mock};
 
 /// Cases with tables that went well in the original, too.
-const PLAIN: [&str; 13] = [
-    "01", "02", "03", "04", "05", "06", "07", "08", "20", "26", "28", "30", "34",
+const PLAIN: [&str; 15] = [
+    "01", "02", "03", "04", "05", "06", "07", "08", "17", "20", "26", "28", "29", "30", "34",
 ];
 /// Cases that need what the engine does not do yet, with the option that is refused by name. The
 /// cluster cases (09, 18, 33, 35) need a cluster besides.
-const REFUSED: [(&str, &str); 5] = [
+const REFUSED: [(&str, &str); 4] = [
     ("09", "--cluster-mode"),
     ("18", "--cluster-mode"),
-    ("29", "--expiry-range"),
     ("33", "--cluster-mode"),
     ("35", "--cluster-mode"),
 ];

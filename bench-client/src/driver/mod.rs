@@ -238,14 +238,19 @@ pub struct Operation<'a> {
 /// An operation as the workload drew it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// Class in the mix.
+    /// What it is counted under.
     pub class: OpClass,
+    /// Which request of the target it is: the place of the class, unless there is a rotation.
+    pub request: u32,
     /// Number of the (first) key.
     pub key: u64,
     /// Place of the value in the block of values.
     pub value_start: u32,
     /// Length of the value.
     pub value_len: u32,
+    /// The numbers of a request that has some, or what further keys follow from
+    /// ([`crate::keyspace::FurtherKeys`]); 0 for all others.
+    pub drawn: [u32; 2],
     /// Place in its stream of operations, from 0.
     pub serial: u64,
 }

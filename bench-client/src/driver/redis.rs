@@ -1,7 +1,7 @@
 //! RESP servers: login, protocol version and database, then commands by template.
 //!
 //! ```text
-//! HELLO 3 [AUTH user password]      when version 3 is asked for
+//! HELLO 2|3 [AUTH user password]    when a version is asked for
 //! AUTH [user] password              else, when there is a password
 //! SELECT database                   when it is not 0
 //! PING                              as a probe, when it is asked for
@@ -15,26 +15,34 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 
 use bytes::BytesMut;
-use kvlab_protocol::resp::request::{Template, encode_command};
+use kvlab_protocol::resp::request::{NUMBER_PLACEHOLDER, Template, encode_command};
 use kvlab_protocol::resp::{ReplyKind, ReplySkimmer, error_prefix};
 
 use super::scan::{Scan, ScanState};
 use super::{
     Answer, Driver, Frame, GroupId, Operation, ProtocolError, Refusal, Role, Step, Topology,
 };
-use crate::keyspace::KeySpace;
+use crate::keyspace::{FurtherKeys, KeySpace};
 use crate::record::{ErrorKind, OpClass};
-use crate::settings::{RedisOperation, RedisTarget, RespVersion, SizeDistribution, ValueSettings};
+use crate::settings::{Command, RedisTarget, RespVersion, SizeDistribution, ValueSettings};
 
 /// The driver for one RESP server.
 #[derive(Debug)]
 pub struct RedisDriver {
-    templates: Vec<Template>,
+    requests: Vec<Request>,
     /// Requests of the handshake, encoded, with whether they carry the login.
     handshake: Vec<(BytesMut, bool)>,
     topology: VecDeque<Topology>,
     /// The mix is a SCAN that follows its cursor.
     scan: Option<Scan>,
+}
+
+/// A request that can be sent.
+#[derive(Debug)]
+struct Request {
+    template: Template,
+    /// Its further keys; most requests have none.
+    further: Option<Box<FurtherKeys>>,
 }
 
 /// State of one connection.
@@ -54,13 +62,13 @@ impl RedisDriver {
             SizeDistribution::Fixed(size) => usize::try_from(size).ok(),
             _ => None,
         };
-        let templates = target
-            .operations
+        let requests = target
+            .commands()
             .iter()
-            .map(|operation| template(operation, keys, fixed))
+            .map(|command| Request::new(command, keys, fixed))
             .collect();
         Self {
-            templates,
+            requests,
             handshake: handshake(target),
             topology: pool(target.address),
             scan: target.scan.as_ref().map(Scan::new),
@@ -154,13 +162,41 @@ impl Driver for RedisDriver {
         {
             return;
         }
-        let Some(template) = self.templates.get(plan.class.index()) else {
-            // The workload draws only classes of the mix.
-            debug_assert!(false, "no template for {:?}", plan.class);
+        let Some(request) = self.requests.get(plan.request as usize) else {
+            // The workload draws only what the target has.
+            debug_assert!(false, "no request for {plan:?}");
             return;
         };
-        let key = |slot: usize| operation.keys.key_of(plan, slot as u64);
-        template.encode_each(key, operation.value, out);
+        let key = |slot: usize| match &request.further {
+            Some(further) => further.key(plan, slot as u64),
+            None => plan.key,
+        };
+        let number = |slot: usize| plan.drawn.get(slot).copied().map_or(0, u64::from);
+        request
+            .template
+            .encode_with(key, number, operation.value, out);
+    }
+}
+
+impl Request {
+    fn new(command: &Command<'_>, keys: &KeySpace, fixed: Option<usize>) -> Self {
+        let mut template = Template::builder();
+        let mut numbers = command.numbers();
+        for argument in command.arguments {
+            let number = numbers > 0 && argument == NUMBER_PLACEHOLDER.as_bytes();
+            numbers -= usize::from(number);
+            template = if number {
+                template.number()
+            } else {
+                template.argument(argument, keys.prefix(), keys.width(), fixed)
+            };
+        }
+        let pattern = command.pattern.unwrap_or(keys.settings().pattern);
+        Self {
+            template: template.build(),
+            further: (command.keys() > 1)
+                .then(|| Box::new(FurtherKeys::new(keys.settings(), pattern))),
+        }
     }
 }
 
@@ -169,14 +205,6 @@ fn pool(address: SocketAddr) -> VecDeque<Topology> {
         group: GroupId(0),
         address,
     }])
-}
-
-fn template(operation: &RedisOperation, keys: &KeySpace, fixed: Option<usize>) -> Template {
-    let mut template = Template::builder();
-    for argument in &operation.arguments {
-        template = template.argument(argument, keys.prefix(), keys.width(), fixed);
-    }
-    template.build()
 }
 
 fn handshake(target: &RedisTarget) -> Vec<(BytesMut, bool)> {
@@ -189,25 +217,22 @@ fn handshake(target: &RedisTarget) -> Vec<(BytesMut, bool)> {
     let password = target.password.as_ref();
     let password = password.map(|password| password.reveal().as_bytes());
     let user = target.user.as_deref().map(str::as_bytes);
-    match (target.version, password) {
-        (RespVersion::Three, Some(password)) => {
-            step(
-                &[
-                    b"HELLO",
-                    b"3",
-                    b"AUTH",
-                    user.unwrap_or(b"default"),
-                    password,
-                ],
-                true,
-            );
+    let version: Option<&[u8]> = match target.version {
+        RespVersion::Two => None,
+        RespVersion::TwoByHello => Some(b"2"),
+        RespVersion::Three => Some(b"3"),
+    };
+    match (version, password) {
+        (Some(version), Some(password)) => {
+            let user = user.unwrap_or(b"default");
+            step(&[b"HELLO", version, b"AUTH", user, password], true);
         }
-        (RespVersion::Three, None) => step(&[b"HELLO", b"3"], false),
-        (RespVersion::Two, Some(password)) => match user {
+        (Some(version), None) => step(&[b"HELLO", version], false),
+        (None, Some(password)) => match user {
             Some(user) => step(&[b"AUTH", user, password], true),
             None => step(&[b"AUTH", password], true),
         },
-        (RespVersion::Two, None) => {}
+        (None, None) => {}
     }
     if target.database > 0 {
         step(&[b"SELECT", target.database.to_string().as_bytes()], false);
@@ -299,6 +324,13 @@ mod tests {
             conversation(&target)[0],
             "*5\r\n$5\r\nHELLO\r\n$1\r\n3\r\n$4\r\nAUTH\r\n$7\r\ndefault\r\n$2\r\npw\r\n"
         );
+        target.version = RespVersion::TwoByHello;
+        assert_eq!(
+            conversation(&target)[0],
+            "*5\r\n$5\r\nHELLO\r\n$1\r\n2\r\n$4\r\nAUTH\r\n$7\r\ndefault\r\n$2\r\npw\r\n"
+        );
+        target.password = None;
+        assert_eq!(conversation(&target)[0], "*2\r\n$5\r\nHELLO\r\n$1\r\n2\r\n");
     }
 
     #[test]
@@ -345,9 +377,11 @@ mod tests {
         let keys = KeySpace::new(&KeySettings::default());
         let plan = |class| Plan {
             class: OpClass(class),
+            request: u32::from(class),
             key: 42,
             value_start: 0,
             value_len: 3,
+            drawn: [0; 2],
             serial: 0,
         };
         let mut out = BytesMut::new();

@@ -1,12 +1,15 @@
 //! Keys: how their numbers are written and in which order they are drawn.
 
+mod further;
 mod stream;
+mod zipf;
 
 use bytes::BytesMut;
 
 use crate::driver::Plan;
 use crate::settings::KeySettings;
 
+pub use further::FurtherKeys;
 pub use stream::{KeyStream, Share};
 
 /// How key numbers become keys.
@@ -16,6 +19,7 @@ pub struct KeySpace {
     width: usize,
     first: u64,
     count: u64,
+    settings: KeySettings,
 }
 
 impl KeySpace {
@@ -27,6 +31,7 @@ impl KeySpace {
             width: usize::from(settings.width),
             first: settings.first,
             count: settings.count.get(),
+            settings: settings.clone(),
         }
     }
 
@@ -60,6 +65,12 @@ impl KeySpace {
         out.extend_from_slice(&digits[start..]);
     }
 
+    /// The order in which keys are visited, and between which numbers.
+    #[must_use]
+    pub fn settings(&self) -> &KeySettings {
+        &self.settings
+    }
+
     /// The number of the `index`-th key of an operation on several keys. The first is the plan's
     /// own; the others follow it evenly over the key space and depend on the plan alone, so an
     /// operation that is tried again touches the same keys.
@@ -71,6 +82,23 @@ impl KeySpace {
         let mixed = crate::random::mix(plan.key ^ plan.serial.rotate_left(32) ^ index);
         self.first + crate::random::scale(mixed, self.count)
     }
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "key spaces above 2^53 lose single keys only"
+)]
+fn to_f64(count: u64) -> f64 {
+    count as f64
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the cast saturates and cuts off the fraction, both on purpose"
+)]
+fn from_f64(value: f64) -> u64 {
+    value as u64
 }
 
 /// Digits of the largest 64-bit number.
@@ -112,9 +140,11 @@ mod tests {
         let keys = KeySpace::new(&settings);
         let plan = Plan {
             class: OpClass(0),
+            request: 0,
             key: 105,
             value_start: 0,
             value_len: 0,
+            drawn: [0; 2],
             serial: 9,
         };
         assert_eq!(keys.key_of(&plan, 0), 105);

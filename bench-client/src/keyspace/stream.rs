@@ -5,7 +5,10 @@
 
 use rand_distr::{Distribution, StandardNormal, Zipf};
 use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::Rng;
 
+use super::zipf::ZipfRange;
+use super::{from_f64, to_f64};
 use crate::random;
 use crate::settings::{KeyPattern, KeySettings};
 
@@ -49,19 +52,43 @@ impl Share {
 
 #[derive(Clone, Debug)]
 enum Draw {
-    Sequential { next: u64, stride: u64 },
+    Sequential {
+        next: u64,
+        stride: u64,
+    },
+    Parallel {
+        lanes: Vec<Lane>,
+        first: u64,
+        all: u64,
+    },
+    Chance(Chance),
+}
+
+/// The laws in which every key is drawn for itself.
+#[derive(Clone, Debug)]
+pub(super) enum Chance {
     Uniform,
     Zipf(Zipf<f64>),
-    Gaussian { mean: f64, deviation: f64 },
-    HotSet { hot: u64, operations: f64 },
-    Parallel { lanes: Vec<Lane> },
+    /// Of the keys from the place `skip` on.
+    ZipfRange {
+        skip: u64,
+        law: ZipfRange,
+    },
+    Gaussian {
+        mean: f64,
+        deviation: f64,
+    },
+    HotSet {
+        hot: u64,
+        operations: f64,
+    },
 }
 
 /// The range of one connection.
 #[derive(Clone, Copy, Debug)]
-struct Lane {
-    first: u64,
-    count: u64,
+pub(super) struct Lane {
+    pub(super) first: u64,
+    pub(super) count: u64,
     next: u64,
 }
 
@@ -75,26 +102,16 @@ impl KeyStream {
         rng: Xoshiro256PlusPlus,
     ) -> Self {
         let count = keys.count.get();
-        let draw = match pattern {
-            KeyPattern::Sequential => Draw::Sequential {
+        let draw = match Chance::of(keys, pattern) {
+            Some(chance) => Draw::Chance(chance),
+            None if pattern == KeyPattern::Parallel => Draw::Parallel {
+                lanes: lanes(count, share),
+                first: u64::from(share.first_connection),
+                all: u64::from(share.all_connections),
+            },
+            None => Draw::Sequential {
                 next: u64::from(share.thread) % count,
                 stride: u64::from(share.threads) % count,
-            },
-            KeyPattern::Uniform => Draw::Uniform,
-            KeyPattern::Zipf { exponent } => zipf(count, exponent),
-            KeyPattern::Gaussian { mean, deviation } => {
-                let count = to_f64(count);
-                Draw::Gaussian {
-                    mean: mean * count,
-                    deviation: deviation * count,
-                }
-            }
-            KeyPattern::HotSet { keys, operations } => Draw::HotSet {
-                hot: hot_keys(keys, count),
-                operations,
-            },
-            KeyPattern::Parallel => Draw::Parallel {
-                lanes: lanes(count, share),
             },
         };
         Self {
@@ -110,37 +127,126 @@ impl KeyStream {
     #[inline]
     pub fn next_key(&mut self, lane: usize) -> u64 {
         let place = match &mut self.draw {
+            Draw::Chance(chance) => chance.place(&mut self.rng, self.count),
             Draw::Sequential { next, stride } => {
                 let place = *next;
                 *next = step(place, *stride, self.count);
                 place
             }
-            Draw::Uniform => random::below(&mut self.rng, self.count),
-            Draw::Zipf(zipf) => {
-                let rank = zipf.sample(&mut self.rng);
-                from_f64(rank).saturating_sub(1).min(self.count - 1)
-            }
-            Draw::Gaussian { mean, deviation } => {
-                gaussian(&mut self.rng, *mean, *deviation, self.count)
-            }
-            Draw::HotSet { hot, operations } => {
-                let (hot, count) = (*hot, self.count);
-                if hot == count || random::unit(&mut self.rng) < *operations {
-                    random::below(&mut self.rng, hot)
-                } else {
-                    hot + random::below(&mut self.rng, count - hot)
-                }
-            }
-            Draw::Parallel { lanes } => match lanes.get_mut(lane) {
-                Some(lane) => {
-                    let place = lane.first + lane.next;
-                    lane.next = step(lane.next, 1, lane.count);
-                    place
-                }
+            Draw::Parallel { lanes, .. } => match lanes.get_mut(lane) {
+                Some(lane) => lane.next(),
                 None => 0,
             },
         };
         self.first + place
+    }
+
+    /// After the first key of a request with `keys` keys: what the others follow from (see
+    /// [`super::FurtherKeys`]). The stream goes on behind them; chance comes from `rng`.
+    pub fn further(&mut self, lane: usize, keys: u64, rng: &mut Xoshiro256PlusPlus) -> [u32; 2] {
+        let low = |number: u64| u32::try_from(number & u64::from(u32::MAX)).unwrap_or(0);
+        match &mut self.draw {
+            Draw::Chance(_) => {
+                let bits = rng.next_u64();
+                [low(bits), low(bits >> 32)]
+            }
+            Draw::Sequential { next, stride } => {
+                for _ in 1..keys {
+                    *next = step(*next, *stride, self.count);
+                }
+                // A stride is a number of threads.
+                [low(*stride), 0]
+            }
+            Draw::Parallel { lanes, first, all } => {
+                if let Some(lane) = lanes.get_mut(lane) {
+                    for _ in 1..keys {
+                        lane.next();
+                    }
+                }
+                [low(*first + lane as u64), low(*all)]
+            }
+        }
+    }
+}
+
+impl Chance {
+    /// The law of a pattern that has one.
+    pub(super) fn of(keys: &KeySettings, pattern: KeyPattern) -> Option<Self> {
+        let count = keys.count.get();
+        Some(match pattern {
+            KeyPattern::Sequential | KeyPattern::Parallel => return None,
+            KeyPattern::Uniform => Self::Uniform,
+            KeyPattern::Zipf { exponent } => zipf(count, exponent),
+            KeyPattern::ZipfByNumber { exponent } => {
+                // Number 0 has no rank.
+                let skip = u64::from(keys.first == 0 && count > 1);
+                Self::ZipfRange {
+                    skip,
+                    law: ZipfRange::new(keys.first + skip, count - skip, exponent),
+                }
+            }
+            KeyPattern::Gaussian { mean, deviation } => {
+                let count = to_f64(count);
+                Self::Gaussian {
+                    mean: mean * count,
+                    deviation: deviation * count,
+                }
+            }
+            KeyPattern::HotSet { keys, operations } => Self::HotSet {
+                hot: hot_keys(keys, count),
+                operations,
+            },
+        })
+    }
+
+    /// A place in a key space of `count`.
+    #[inline]
+    pub(super) fn place(&self, rng: &mut Xoshiro256PlusPlus, count: u64) -> u64 {
+        match self {
+            Self::Uniform => random::below(rng, count),
+            Self::Zipf(zipf) => {
+                let rank = zipf.sample(rng);
+                from_f64(rank).saturating_sub(1).min(count - 1)
+            }
+            Self::ZipfRange { skip, law } => skip + law.sample(rng),
+            Self::Gaussian { mean, deviation } => gaussian(rng, *mean, *deviation, count),
+            Self::HotSet { hot, operations } => {
+                let hot = *hot;
+                if hot == count || random::unit(rng) < *operations {
+                    random::below(rng, hot)
+                } else {
+                    hot + random::below(rng, count - hot)
+                }
+            }
+        }
+    }
+}
+
+impl Lane {
+    /// The range of a connection among all: the first ranges take one more key where it does not
+    /// come out even. With more connections than keys ranges are shared.
+    pub(super) fn of(connection: u64, all: u64, count: u64) -> Self {
+        let all = all.max(1);
+        if count < all {
+            return Self {
+                first: connection % count,
+                count: 1,
+                next: 0,
+            };
+        }
+        let (each, more) = (count / all, count % all);
+        Self {
+            first: connection * each + connection.min(more),
+            count: each + u64::from(connection < more),
+            next: 0,
+        }
+    }
+
+    /// The next place, counted over the whole key space.
+    fn next(&mut self) -> u64 {
+        let place = self.first + self.next;
+        self.next = step(self.next, 1, self.count);
+        place
     }
 }
 
@@ -154,9 +260,9 @@ fn step(place: u64, stride: u64, count: u64) -> u64 {
     }
 }
 
-fn zipf(count: u64, exponent: f64) -> Draw {
+fn zipf(count: u64, exponent: f64) -> Chance {
     // Settings are checked: there is at least one key and the exponent is above 0.
-    Zipf::new(to_f64(count), exponent).map_or(Draw::Uniform, Draw::Zipf)
+    Zipf::new(to_f64(count), exponent).map_or(Chance::Uniform, Chance::Zipf)
 }
 
 /// Draws outside of the key space are drawn again. Where the bell hardly meets the key space that
@@ -181,45 +287,13 @@ fn hot_keys(fraction: f64, count: u64) -> u64 {
     from_f64((fraction * to_f64(count)).round()).clamp(1, count)
 }
 
-/// Cuts the key space into one range per connection; the first ranges take one more where it does
-/// not come out even. With more connections than keys ranges are shared.
+/// The ranges of a thread's connections.
 fn lanes(count: u64, share: Share) -> Vec<Lane> {
-    let all = u64::from(share.all_connections).max(1);
-    (0..share.connections)
-        .map(|lane| {
-            let lane = u64::from(share.first_connection) + u64::from(lane);
-            if count < all {
-                return Lane {
-                    first: lane % count,
-                    count: 1,
-                    next: 0,
-                };
-            }
-            let (each, more) = (count / all, count % all);
-            Lane {
-                first: lane * each + lane.min(more),
-                count: each + u64::from(lane < more),
-                next: 0,
-            }
-        })
+    let all = u64::from(share.all_connections);
+    let first = u64::from(share.first_connection);
+    (first..first + u64::from(share.connections))
+        .map(|connection| Lane::of(connection, all, count))
         .collect()
-}
-
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "key spaces above 2^53 lose single keys only"
-)]
-fn to_f64(count: u64) -> f64 {
-    count as f64
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "the cast saturates and cuts off the fraction, both on purpose"
-)]
-fn from_f64(value: f64) -> u64 {
-    value as u64
 }
 
 #[cfg(test)]
@@ -319,6 +393,45 @@ mod tests {
             .sum();
         // 99.9 % of chi-square with 49 degrees of freedom.
         assert!(chi < 85.4, "{chi}");
+    }
+
+    #[test]
+    fn a_number_is_its_own_rank_and_0_has_none() {
+        let draws = 200_000;
+        for (first, ranks) in [(0_u32, 1..=49), (1, 1..=50), (40, 40..=89)] {
+            let keys = KeySettings {
+                first: u64::from(first),
+                count: NonZeroU64::new(50).unwrap(),
+                ..KeySettings::default()
+            };
+            let pattern = KeyPattern::ZipfByNumber { exponent: 1.3 };
+            let rng = random::stream(7, 0, 0, Use::Keys(0));
+            let mut stream = KeyStream::new(&keys, pattern, ALONE, rng);
+            let mut seen = vec![0_u32; 90];
+            for _ in 0..draws {
+                seen[usize::try_from(stream.next_key(0)).unwrap()] += 1;
+            }
+            let weight = |rank: u32| f64::from(rank).powf(-1.3);
+            let sum: f64 = ranks.clone().map(weight).sum();
+            let chi: f64 = ranks
+                .clone()
+                .map(|rank| {
+                    let expected = weight(rank) / sum * f64::from(draws);
+                    (f64::from(seen[rank as usize]) - expected).powi(2) / expected
+                })
+                .sum();
+            // 99.9 % of chi-square with 49 degrees of freedom.
+            assert!(chi < 85.4, "{first}: {chi}");
+            let inside: u32 = ranks.map(|rank| seen[rank as usize]).sum();
+            assert_eq!(inside, draws, "{first}");
+        }
+        let only = KeySettings {
+            count: NonZeroU64::MIN,
+            ..KeySettings::default()
+        };
+        let rng = random::stream(7, 0, 0, Use::Keys(0));
+        let pattern = KeyPattern::ZipfByNumber { exponent: 1.0 };
+        assert_eq!(KeyStream::new(&only, pattern, ALONE, rng).next_key(0), 0);
     }
 
     #[test]

@@ -43,6 +43,12 @@ pub enum KeyPattern {
         /// Skew, above 0; 0.99 is customary.
         exponent: f64,
     },
+    /// Number n with a probability proportional to 1/n^exponent: the number of a key is its rank.
+    /// Number 0 has no rank and is never drawn, unless it is the only one.
+    ZipfByNumber {
+        /// Skew, above 0.
+        exponent: f64,
+    },
     /// A bell around `mean`; draws outside the key space are drawn again.
     Gaussian {
         /// Centre, as a fraction of the key space.
@@ -84,7 +90,9 @@ impl KeyPattern {
     pub(super) fn check(&self) -> Result<(), SettingsError> {
         let fraction = |value: f64| (0.0..=1.0).contains(&value);
         match *self {
-            Self::Zipf { exponent } if !(exponent > 0.0 && exponent.is_finite()) => {
+            Self::Zipf { exponent } | Self::ZipfByNumber { exponent }
+                if !(exponent > 0.0 && exponent.is_finite()) =>
+            {
                 Err(SettingsError::Keys("the exponent of zipf must be above 0"))
             }
             Self::Gaussian { mean, .. } if !fraction(mean) => Err(SettingsError::Keys(

@@ -11,6 +11,7 @@ mod load;
 mod login;
 mod measure;
 mod redis;
+mod rotation;
 mod tls;
 mod values;
 
@@ -18,6 +19,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use crate::random;
+use crate::record::OpClass;
 
 pub use aerospike::{AerospikeOperation, AerospikeTarget, AerospikeVerb, Retries};
 pub use connect::{ConnectSettings, Renew, WhenDown};
@@ -25,7 +27,11 @@ pub use keys::{KeyPattern, KeySettings};
 pub use load::{Arrivals, Clients, Load, MixOrder, Pipeline, PipelineMode, Stop};
 pub use login::{AerospikeLogin, Password};
 pub use measure::{KernelStamps, Polling};
+pub(crate) use redis::Command;
 pub use redis::{RedisOperation, RedisTarget, RespVersion, ScanSettings};
+pub use rotation::{
+    Between, NumberLaw, ReplayCursor, Rotation, RotationRequest, RotationStep, StepKind,
+};
 pub use tls::{Identity, TlsSettings, TlsTextError, Trust, server_name};
 pub use values::{Content, MAX_VALUE_SIZE, SizeDistribution, ValueSettings};
 
@@ -144,6 +150,43 @@ impl Target {
                 .collect(),
         }
     }
+
+    /// What can be sent, in the order that [`crate::driver::Plan::request`] counts.
+    pub(crate) fn requests(&self) -> Vec<RequestSpec> {
+        match self {
+            Self::Redis(target) => target.commands().iter().map(Command::spec).collect(),
+            // The driver finds further keys of a batch by itself.
+            Self::Aerospike(_) => self
+                .classes()
+                .into_iter()
+                .zip(0..)
+                .map(|(class, place)| RequestSpec {
+                    class: OpClass(place),
+                    weight: class.weight,
+                    writes: class.writes,
+                    pattern: class.pattern,
+                    goes_on: false,
+                    keys: 1,
+                    numbers: Vec::new(),
+                })
+                .collect(),
+        }
+    }
+
+    /// Begins what the threads of a run share anew, for the next run.
+    pub(crate) fn rewind(&self) {
+        if let Some(rotation) = self.rotation() {
+            rotation.cursor.rewind();
+        }
+    }
+
+    /// What takes the place of the mix, if anything does.
+    pub(crate) fn rotation(&self) -> Option<&Rotation> {
+        match self {
+            Self::Redis(target) => target.rotation.as_ref(),
+            Self::Aerospike(_) => None,
+        }
+    }
 }
 
 /// What the engine needs to know of an operation: it never sees a command.
@@ -157,6 +200,25 @@ pub struct ClassSpec {
     pub writes: bool,
     /// Key pattern of its own, where it differs from the one of the run.
     pub pattern: Option<KeyPattern>,
+}
+
+/// What the workload needs to know of a request that can be sent.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct RequestSpec {
+    /// What it is counted under.
+    pub(crate) class: OpClass,
+    /// Share among the requests, where there is no rotation.
+    pub(crate) weight: u32,
+    /// Whether a value is drawn for it.
+    pub(crate) writes: bool,
+    /// Key pattern of its own, where it differs from the one of the run.
+    pub(crate) pattern: Option<KeyPattern>,
+    /// Its keys come from the stream of the request before it.
+    pub(crate) goes_on: bool,
+    /// How many keys it has.
+    pub(crate) keys: usize,
+    /// Laws of its numbers.
+    pub(crate) numbers: Vec<NumberLaw>,
 }
 
 impl Settings {
@@ -245,6 +307,14 @@ impl Settings {
         if self.backoff.first > self.backoff.most {
             return Err(SettingsError::Backoff);
         }
+        if let Target::Redis(target) = &self.target {
+            for operation in &target.operations {
+                operation.check()?;
+            }
+            if let Some(rotation) = &target.rotation {
+                rotation.check(classes.len())?;
+            }
+        }
         self.keys.check()?;
         for class in &classes {
             if let Some(pattern) = &class.pattern {
@@ -260,8 +330,9 @@ fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Bound of the number of operations in one mix.
-pub const MAX_CLASSES: usize = 64;
+/// Bound of the number of operations in one mix: what is counted apart has a number of one byte,
+/// and one of them stands for what belongs to no operation.
+pub const MAX_CLASSES: usize = 255;
 
 /// A rule that the settings break.
 #[derive(Debug, thiserror::Error, PartialEq)]
@@ -305,6 +376,9 @@ pub enum SettingsError {
     /// A value size or distribution with an illegal parameter.
     #[error("value size: {0}")]
     Values(&'static str),
+    /// A rotation that points at nothing or draws a number from an empty range.
+    #[error("rotation: {0}")]
+    Rotation(&'static str),
     /// A command template that cannot be read.
     #[error("command {command:?}: {why}")]
     Command {

@@ -4,7 +4,9 @@ use std::net::SocketAddr;
 
 use kvlab_protocol::resp::request::{DATA_PLACEHOLDER, KEY_PLACEHOLDER, parse_command_line};
 
-use super::{ClassSpec, KeyPattern, Password, SettingsError};
+use super::rotation::check_numbers;
+use super::{ClassSpec, KeyPattern, NumberLaw, Password, RequestSpec, Rotation, SettingsError};
+use crate::record::OpClass;
 
 /// A RESP server and the commands to send to it.
 #[derive(Clone, Debug)]
@@ -28,6 +30,8 @@ pub struct RedisTarget {
     pub scan: Option<ScanSettings>,
     /// The mix; each is a class of its own in the report.
     pub operations: Vec<RedisOperation>,
+    /// What is sent instead of each operation's own command by weight.
+    pub rotation: Option<Rotation>,
 }
 
 /// How a SCAN goes on.
@@ -45,11 +49,14 @@ pub enum RespVersion {
     /// RESP2: no `HELLO`.
     #[default]
     Two,
+    /// RESP2: each connection begins with `HELLO 2`.
+    TwoByHello,
     /// RESP3: each connection begins with `HELLO 3`.
     Three,
 }
 
-/// One command of the mix. The arguments may hold the placeholders `__key__` and `__data__`.
+/// One command of the mix. The arguments may hold the placeholders `__key__` and `__data__`, and
+/// where it has numbers, whole arguments `__number__`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RedisOperation {
     /// Name in reports; by default the command's first word in capitals.
@@ -60,6 +67,8 @@ pub struct RedisOperation {
     pub arguments: Vec<Vec<u8>>,
     /// Key pattern of its own.
     pub pattern: Option<KeyPattern>,
+    /// Laws of its numbers, one for each argument `__number__`.
+    pub numbers: Vec<NumberLaw>,
 }
 
 impl RedisTarget {
@@ -78,6 +87,76 @@ impl RedisTarget {
             cluster: false,
             scan: None,
             operations,
+            rotation: None,
+        }
+    }
+
+    /// What can be sent, in the order that [`crate::driver::Plan::request`] counts: the requests of
+    /// the rotation, or else one for each operation.
+    pub(crate) fn commands(&self) -> Vec<Command<'_>> {
+        match &self.rotation {
+            Some(rotation) => rotation
+                .requests
+                .iter()
+                .map(|request| Command {
+                    class: class(request.operation),
+                    weight: 0,
+                    arguments: &request.arguments,
+                    pattern: request.pattern,
+                    goes_on: request.goes_on,
+                    numbers: &request.numbers,
+                })
+                .collect(),
+            None => (0..)
+                .zip(&self.operations)
+                .map(|(place, operation)| Command {
+                    class: class(place),
+                    weight: operation.weight,
+                    arguments: &operation.arguments,
+                    pattern: operation.pattern,
+                    goes_on: false,
+                    numbers: &operation.numbers,
+                })
+                .collect(),
+        }
+    }
+}
+
+/// A command that can be sent.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Command<'a> {
+    class: OpClass,
+    weight: u32,
+    /// The words, with the placeholders still in them.
+    pub(crate) arguments: &'a [Vec<u8>],
+    /// Key pattern of its own.
+    pub(crate) pattern: Option<KeyPattern>,
+    goes_on: bool,
+    numbers: &'a [NumberLaw],
+}
+
+impl Command<'_> {
+    /// How many keys it has.
+    pub(crate) fn keys(&self) -> usize {
+        let found = |argument: &&Vec<u8>| holds(argument, KEY_PLACEHOLDER);
+        self.arguments.iter().filter(found).count()
+    }
+
+    /// How many numbers it has.
+    pub(crate) fn numbers(&self) -> usize {
+        self.numbers.len()
+    }
+
+    /// What the workload needs to know of it.
+    pub(super) fn spec(&self) -> RequestSpec {
+        RequestSpec {
+            class: self.class,
+            weight: self.weight,
+            writes: writes(self.arguments),
+            pattern: self.pattern,
+            goes_on: self.goes_on,
+            keys: self.keys(),
+            numbers: self.numbers.to_vec(),
         }
     }
 }
@@ -123,23 +202,40 @@ impl RedisOperation {
             weight,
             arguments,
             pattern: None,
+            numbers: Vec::new(),
         }
     }
 
     pub(super) fn class(&self) -> ClassSpec {
-        let placeholder = DATA_PLACEHOLDER.as_bytes();
-        let writes = self.arguments.iter().any(|argument| {
-            argument
-                .windows(placeholder.len())
-                .any(|part| part == placeholder)
-        });
         ClassSpec {
             name: self.name.clone(),
             weight: self.weight,
-            writes,
+            writes: writes(&self.arguments),
             pattern: self.pattern,
         }
     }
+
+    pub(super) fn check(&self) -> Result<(), SettingsError> {
+        check_numbers(&self.numbers)
+    }
+}
+
+/// Whether there is a value in it.
+fn writes(arguments: &[Vec<u8>]) -> bool {
+    let found = |argument: &Vec<u8>| holds(argument, DATA_PLACEHOLDER);
+    arguments.iter().any(found)
+}
+
+fn holds(argument: &[u8], placeholder: &str) -> bool {
+    let placeholder = placeholder.as_bytes();
+    argument
+        .windows(placeholder.len())
+        .any(|part| part == placeholder)
+}
+
+/// The class of this place; there are at most [`super::MAX_CLASSES`].
+fn class(place: usize) -> OpClass {
+    OpClass(u8::try_from(place).unwrap_or(u8::MAX))
 }
 
 #[cfg(test)]

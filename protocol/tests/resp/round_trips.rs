@@ -164,6 +164,23 @@ proptest! {
     }
 
     #[test]
+    fn template_with_numbers_encodes_what_the_plain_encoder_does(
+        key: u64, numbers: [u64; 2], value in vec(any::<u8>(), 0..300), fixed: bool,
+    ) {
+        let builder = Template::builder().literal(b"SETEX").key_unpadded(b"k:").number();
+        let builder = if fixed { builder.value(value.len()) } else { builder.value_any() };
+        let template = builder.number().literal(b"END").build();
+        prop_assert_eq!((template.number_slots(), template.key_slots()), (2, 1));
+        let (name, texts) = (format!("k:{key}"), numbers.map(|number| number.to_string()));
+        let (mut plain, mut templated) = (BytesMut::new(), BytesMut::new());
+        let words: [&[u8]; 6] =
+            [b"SETEX", name.as_bytes(), texts[0].as_bytes(), &value, texts[1].as_bytes(), b"END"];
+        encode_command(&words, &mut plain);
+        template.encode_with(|_| key, |slot| numbers[slot], &value, &mut templated);
+        prop_assert_eq!(templated, plain);
+    }
+
+    #[test]
     fn arbitrary_bytes_break_nothing(data in vec(any::<u8>(), 0..200)) {
         run_all(&data);
     }

@@ -89,9 +89,11 @@ fn driver(put: u32, get: u32) -> AerospikeDriver {
 fn plan(class: u8, key: u64) -> Plan {
     Plan {
         class: OpClass(class),
+        request: 0,
         key,
         value_start: 0,
         value_len: 0,
+        drawn: [0; 2],
         serial: 0,
     }
 }

@@ -74,6 +74,7 @@ pub(super) fn run(
     let securing = settings.tls.as_ref().map(Securing::prepare).transpose()?;
     let connector = Connector::new(stamping.is_on(), securing);
     let block = ValueBlock::new(&settings.values, settings.seed);
+    settings.target.rewind();
     let (signal, signals) = watch::channel(Signal::Wait);
     let (messages, inbox) = mpsc::channel();
     let begun = Clock::real().now();

@@ -97,7 +97,8 @@ pub(super) struct Flight {
     /// The earliest moment it could have been sent: it was due and a slot was free.
     pub(super) possible: Stamp,
     pub(super) plan: Plan,
-    pub(super) len: usize,
+    /// Bytes of the request.
+    pub(super) len: u32,
     pub(super) kind: RowKind,
     pub(super) attempt: u8,
     pub(super) redirects: u8,
@@ -199,9 +200,10 @@ impl<S> Conn<S> {
             let flight = &mut self.ring[index];
             sent(flight);
             self.unsent -= 1;
-            let taken = covered.min(flight.len);
+            let len = flight.len as usize;
+            let taken = covered.min(len);
             covered -= taken;
-            self.begun = flight.len - taken;
+            self.begun = len - taken;
         }
         self.out_start += n;
         if self.out_start >= self.out.len() {
@@ -271,7 +273,7 @@ impl<S> Conn<S> {
             received: end.reply.map(|(arrival, _)| arrival.received),
             kernel: end.reply.and_then(|(arrival, _)| arrival.kernel),
             connection: self.number,
-            bytes_out: u32::try_from(flight.len).unwrap_or(u32::MAX),
+            bytes_out: flight.len,
             bytes_in: end
                 .reply
                 .map_or(0, |(_, len)| u32::try_from(len).unwrap_or(u32::MAX)),
@@ -320,12 +322,14 @@ impl Flight {
             possible: Stamp::ZERO,
             plan: Plan {
                 class: OpClass::CONTROL,
+                request: 0,
                 key: 0,
                 value_start: 0,
                 value_len: 0,
+                drawn: [0; 2],
                 serial: 0,
             },
-            len,
+            len: u32::try_from(len).unwrap_or(u32::MAX),
             kind,
             attempt: 0,
             redirects: 0,
@@ -365,6 +369,13 @@ mod tests {
         // Bytes 0-9 begin in write 1, 10-19 in write 3, 20-29 in write 4.
         assert_eq!(sent, [1, 3, 4]);
         assert_eq!((conn.unsent, conn.begun, conn.out.len()), (0, 0, 0));
+    }
+
+    /// One lies in the ring for each request in flight.
+    #[test]
+    #[cfg(target_pointer_width = "64")]
+    fn a_flight_is_no_larger_than_it_was_without_numbers() {
+        assert_eq!(size_of::<Flight>(), 72);
     }
 
     #[test]

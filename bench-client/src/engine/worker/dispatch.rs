@@ -187,7 +187,8 @@ impl<D: Driver> Worker<D> {
                 pending.ready.max(conn.free_since)
             },
             plan: pending.plan,
-            len: conn.out.len() - before,
+            // Far below: a value has at most 512 MiB.
+            len: u32::try_from(conn.out.len() - before).unwrap_or(u32::MAX),
             kind: pending.kind,
             attempt: pending.attempt,
             redirects: pending.redirects,

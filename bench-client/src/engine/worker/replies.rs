@@ -174,7 +174,7 @@ impl<D: Driver> Worker<D> {
             sent: flight.first_sent.min(flight.sent),
             received,
             kernel,
-            bytes_out: flight.len as u64,
+            bytes_out: u64::from(flight.len),
             bytes_in: len as u64,
         });
         self.recorder.ended(flight.kind, class, outcome, answered);

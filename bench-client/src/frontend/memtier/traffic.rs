@@ -2,256 +2,314 @@
 //!
 //! ```text
 //! --ratio 1:10                 SET key value, then GET key ten times, and so on
+//! --wait-ratio 10:1            WAIT at the start and between the SETs
 //! --command A --command-ratio 2 --command B    A A B A A B …
 //! __monitor_line@__            the lines of the capture in their order, or drawn
 //! ```
 
-use kvlab_protocol::resp::request::{DATA_PLACEHOLDER, KEY_PLACEHOLDER};
+use kvlab_protocol::resp::request::{DATA_PLACEHOLDER, KEY_PLACEHOLDER, NUMBER_PLACEHOLDER};
 
 use super::Name;
-use super::command::{keys_in, name_of};
+use super::command::name_of;
 use super::model::RowKind;
+use super::number::Range;
 use super::options::Breakdown;
-use super::pattern::Pattern;
-use super::plan::{Plan, Request, SetGet, Step, Traffic};
+use super::plan::{Plan, Request, SetGet, Step, Traffic, Wait};
 use super::recorder::RowPlan;
 use super::translate::Lack;
-use crate::settings::{KeyPattern, MAX_CLASSES, MixOrder, RedisOperation};
+use crate::settings::{
+    Between, KeyPattern, MAX_CLASSES, NumberLaw, RedisOperation, Rotation, RotationRequest,
+    RotationStep, StepKind,
+};
 
 impl Plan {
-    /// The operations of a run, and the row of each.
+    /// What is sent, and the row of each.
     ///
     /// # Errors
-    /// The first thing asked for that the engine cannot do.
+    /// More rows than can be counted apart.
     pub(super) fn classes(&self) -> Result<Classes, Lack> {
-        match &self.traffic {
+        let classes = match &self.traffic {
             Traffic::SetGet(both) => self.set_and_get(both),
-            Traffic::Commands(steps) => self.rotation(steps),
-            Traffic::Scan { arguments, .. } => Ok(scan(arguments)),
+            Traffic::Commands(steps) => self.commands(steps),
+            Traffic::Scan { arguments, .. } => scan(arguments),
+        };
+        if classes.kinds.len() > MAX_CLASSES {
+            return Err(Lack::new(
+                Name::Command,
+                format!("a table of more than {MAX_CLASSES} rows"),
+            ));
         }
+        Ok(classes)
     }
 
-    fn set_and_get(&self, both: &SetGet) -> Result<Classes, Lack> {
-        if both.wait.is_some() {
-            return Err(Lack::new(Name::WaitRatio, "WAIT between SETs"));
-        }
+    fn set_and_get(&self, both: &SetGet) -> Classes {
         let mut classes = Classes::default();
-        let set = self.set_arguments()?;
-        classes.add(
-            RowKind::Set,
-            set,
-            both.ratio.first,
-            self.key_pattern(both.patterns.set),
-        );
-        let (get, weight) = self.get_arguments(both)?;
-        classes.add(
-            RowKind::Get,
-            get,
-            weight,
-            self.key_pattern(both.patterns.get),
-        );
-        Ok(classes)
+        let ratio = both.ratio;
+        if ratio.first > 0 {
+            let (arguments, numbers) = self.set_arguments();
+            let set = RotationRequest {
+                operation: classes.row(RowKind::Set),
+                arguments,
+                pattern: Some(self.key_pattern(both.patterns.set)),
+                goes_on: false,
+                numbers,
+            };
+            classes.send(set, ratio.first);
+        }
+        if ratio.second > 0 {
+            let operation = classes.row(RowKind::Get);
+            let pattern = self.key_pattern(both.patterns.get);
+            // The ratio counts keys: the last MGET of a round may have fewer.
+            let each = both.keys_per_get.max(1);
+            let whole = ratio.second / each;
+            for (keys, times) in [(each, whole), (ratio.second % each, 1)] {
+                if keys > 0 && times > 0 {
+                    let get = RotationRequest {
+                        operation,
+                        arguments: self.get_arguments(both, keys),
+                        pattern: Some(pattern),
+                        goes_on: whole > 0 && keys < each,
+                        numbers: Vec::new(),
+                    };
+                    classes.send(get, times);
+                }
+            }
+        }
+        if let Some(wait) = both.wait.filter(|wait| wait.ratio.second > 0) {
+            classes.wait(wait);
+        }
+        classes
     }
 
     /// `SET`, with a time to live `SETEX`, with an offset `SETRANGE`, as the original writes.
-    fn set_arguments(&self) -> Result<Vec<Vec<u8>>, Lack> {
+    fn set_arguments(&self) -> (Vec<Vec<u8>>, Vec<NumberLaw>) {
         let values = &self.values;
-        Ok(match values.expiry {
-            Some(range) if range.least == range.most => words(&[
-                "SETEX",
-                KEY_PLACEHOLDER,
-                &range.most.to_string(),
-                DATA_PLACEHOLDER,
-            ]),
-            Some(_) => {
-                return Err(Lack::new(
-                    Name::ExpiryRange,
-                    "a time to live that differs from value to value",
-                ));
+        match values.expiry {
+            Some(range) if range.least == range.most => {
+                let seconds = range.most.to_string();
+                let setex = ["SETEX", KEY_PLACEHOLDER, &seconds, DATA_PLACEHOLDER];
+                (words(&setex), Vec::new())
             }
-            None if values.offset > 0 => words(&[
-                "SETRANGE",
-                KEY_PLACEHOLDER,
-                &values.offset.to_string(),
-                DATA_PLACEHOLDER,
-            ]),
-            None => words(&["SET", KEY_PLACEHOLDER, DATA_PLACEHOLDER]),
-        })
+            Some(range) => {
+                let setex = [
+                    "SETEX",
+                    KEY_PLACEHOLDER,
+                    NUMBER_PLACEHOLDER,
+                    DATA_PLACEHOLDER,
+                ];
+                (words(&setex), vec![uniform(range)])
+            }
+            None if values.offset > 0 => {
+                let offset = values.offset.to_string();
+                let setrange = ["SETRANGE", KEY_PLACEHOLDER, &offset, DATA_PLACEHOLDER];
+                (words(&setrange), Vec::new())
+            }
+            None => {
+                let set = ["SET", KEY_PLACEHOLDER, DATA_PLACEHOLDER];
+                (words(&set), Vec::new())
+            }
+        }
     }
 
-    /// `GET`, with an offset `GETRANGE`, for several keys `MGET`, and how often in a row.
-    fn get_arguments(&self, both: &SetGet) -> Result<(Vec<Vec<u8>>, u32), Lack> {
-        let reads = both.ratio.second;
-        if both.keys_per_get > 1 {
-            if both.patterns.get != Pattern::Random {
-                return Err(Lack::new(
-                    Name::MultiKeyGet,
-                    "another key pattern than R for MGET",
-                ));
-            }
-            let keys = usize::try_from(both.keys_per_get).unwrap_or(usize::MAX);
-            let mut get = words(&["MGET"]);
-            get.extend(std::iter::repeat_n(
-                KEY_PLACEHOLDER.as_bytes().to_vec(),
-                keys,
-            ));
-            // The ratio counts keys: so many MGETs as are needed for them.
-            return Ok((get, reads.div_ceil(both.keys_per_get)));
-        }
+    /// `GET`, with an offset `GETRANGE`, with `--multi-key-get` `MGET`.
+    fn get_arguments(&self, both: &SetGet, keys: u32) -> Vec<Vec<u8>> {
         let offset = self.values.offset;
-        let get = if offset > 0 {
+        if both.keys_per_get > 1 {
+            let keys = std::iter::repeat_n(KEY_PLACEHOLDER, keys as usize);
+            words(&["MGET"].into_iter().chain(keys).collect::<Vec<_>>())
+        } else if offset > 0 {
             words(&["GETRANGE", KEY_PLACEHOLDER, &offset.to_string(), "-1"])
         } else {
             words(&["GET", KEY_PLACEHOLDER])
-        };
-        Ok((get, reads))
-    }
-
-    /// The commands in their order. A replay takes the next commands of its file each time its turn
-    /// comes, so the rotation is written out until the file is through.
-    fn rotation(&self, steps: &[Step]) -> Result<Classes, Lack> {
-        if let [
-            Step {
-                request:
-                    Request::Replay {
-                        commands,
-                        random: true,
-                    },
-                ..
-            },
-        ] = steps
-        {
-            return self.drawn(commands);
-        }
-        let mut classes = Classes::default();
-        let mut replayed = 0_usize;
-        let too_many = || {
-            Lack::new(
-                Name::Command,
-                format!("a rotation of more than {MAX_CLASSES} commands, replayed ones included,"),
-            )
-        };
-        loop {
-            let mut through = true;
-            for step in steps {
-                let pattern = self.key_pattern(step.pattern);
-                match &step.request {
-                    Request::Arguments(arguments) => {
-                        if keys_in(arguments) > 1 && step.pattern != Pattern::Random {
-                            return Err(Lack::new(
-                                Name::CommandKeyPattern,
-                                "another pattern than R for a command with several keys",
-                            ));
-                        }
-                        let kind = RowKind::Command(step.name.clone());
-                        classes.add(kind, arguments.clone(), step.ratio, pattern);
-                    }
-                    Request::Replay { random: true, .. } => {
-                        return Err(Lack::new(
-                            Name::MonitorPattern,
-                            "a random replay beside other commands",
-                        ));
-                    }
-                    Request::Replay { commands, .. } => {
-                        for _ in 0..step.ratio {
-                            let Some(arguments) = commands.get(replayed % commands.len()) else {
-                                break;
-                            };
-                            classes.add_replayed(arguments, pattern);
-                            replayed += 1;
-                            if classes.operations.len() > MAX_CLASSES {
-                                return Err(too_many());
-                            }
-                        }
-                        through &= replayed.is_multiple_of(commands.len());
-                    }
-                }
-            }
-            if classes.operations.len() > MAX_CLASSES {
-                return Err(too_many());
-            }
-            if through {
-                return Ok(classes);
-            }
         }
     }
 
-    /// Commands of a capture, each as likely as any other.
-    fn drawn(&self, commands: &[Vec<Vec<u8>>]) -> Result<Classes, Lack> {
+    /// The commands in their order, each as often in a row as its ratio says. What is replayed is
+    /// chosen when it is sent.
+    fn commands(&self, steps: &[Step]) -> Classes {
         let mut classes = Classes {
-            order: MixOrder::Random,
+            apart: self.output.breakdown == Breakdown::Line,
             ..Classes::default()
         };
-        for arguments in commands {
-            classes.add_replayed(arguments, self.key_pattern(Pattern::Random));
+        for step in steps.iter().filter(|step| step.ratio > 0) {
+            if let Request::Arguments(arguments) = &step.request {
+                let request = RotationRequest {
+                    operation: classes.row(RowKind::Command(step.name.clone())),
+                    arguments: arguments.clone(),
+                    pattern: Some(self.key_pattern(step.pattern)),
+                    goes_on: false,
+                    numbers: Vec::new(),
+                };
+                classes.send(request, step.ratio);
+            } else {
+                // All replays are of one file; its commands stand once, behind the others.
+                classes.steps.push(RotationStep {
+                    what: match step.request {
+                        Request::Replay { random: true, .. } => StepKind::ReplayAny,
+                        _ => StepKind::ReplayNext,
+                    },
+                    times: step.ratio,
+                });
+            }
         }
-        if classes.operations.len() > MAX_CLASSES {
-            return Err(Lack::new(
-                Name::MonitorInput,
-                format!("a random replay of more than {MAX_CLASSES} commands"),
-            ));
+        classes.replay_from = classes.requests.len();
+        // Replayed commands of one name share a row, whatever the breakdown.
+        classes.apart = false;
+        let replay = steps.iter().find_map(|step| match &step.request {
+            Request::Replay { commands, .. } => Some((commands, step.pattern)),
+            Request::Arguments(_) => None,
+        });
+        if let Some((commands, pattern)) = replay {
+            for arguments in commands.iter() {
+                let operation = classes.row(RowKind::Command(name_of(arguments)));
+                let keyed = super::command::keys_in(arguments) > 0;
+                classes.requests.push(RotationRequest {
+                    operation,
+                    arguments: arguments.clone(),
+                    // A stream of keys for each line would be memory for nothing.
+                    pattern: keyed.then(|| self.key_pattern(pattern)),
+                    goes_on: false,
+                    numbers: Vec::new(),
+                });
+            }
         }
-        Ok(classes)
+        classes
     }
 }
 
-/// The operations, with the row of each.
-#[derive(Clone, Debug)]
+/// What is sent, with the row of each.
+#[derive(Clone, Debug, Default)]
 pub(super) struct Classes {
-    pub(super) operations: Vec<RedisOperation>,
+    /// The rows; each is an operation of the engine.
     kinds: Vec<RowKind>,
-    pub(super) order: MixOrder,
-}
-
-impl Default for Classes {
-    fn default() -> Self {
-        Self {
-            operations: Vec::new(),
-            kinds: Vec::new(),
-            order: MixOrder::Cycle,
-        }
-    }
+    requests: Vec<RotationRequest>,
+    steps: Vec<RotationStep>,
+    replay_from: usize,
+    between: Option<Between>,
+    /// Each command has a row of its own, also where two have the same name.
+    apart: bool,
 }
 
 impl Classes {
-    /// Adds an operation, unless it is never sent.
-    fn add(&mut self, kind: RowKind, arguments: Vec<Vec<u8>>, weight: u32, pattern: KeyPattern) {
-        if weight == 0 {
-            return;
+    /// The place of a row, which is added unless it is there.
+    fn row(&mut self, kind: RowKind) -> usize {
+        let known = self.kinds.iter().position(|known| *known == kind);
+        match known {
+            Some(place) if !self.apart => place,
+            _ => {
+                self.kinds.push(kind);
+                self.kinds.len() - 1
+            }
         }
-        self.operations.push(RedisOperation {
-            // Reports of the engine itself need names that differ.
-            name: format!("{}#{}", kind.name(), self.operations.len() + 1),
-            weight,
-            arguments,
-            pattern: Some(pattern),
+    }
+
+    /// Adds a request that is sent so often in a row.
+    fn send(&mut self, request: RotationRequest, times: u32) {
+        let what = StepKind::Request(self.requests.len());
+        self.requests.push(request);
+        self.replay_from = self.requests.len();
+        self.steps.push(RotationStep { what, times });
+    }
+
+    /// Adds the `WAIT`s. As the original counts, there is one at the start, and one more whenever
+    /// SETs over WAITs is more than the ratio, both quotients rounded down: with 10:1 after every
+    /// eleventh SET.
+    fn wait(&mut self, wait: Wait) {
+        let sets = self.kinds.first() == Some(&RowKind::Set);
+        let request = RotationRequest {
+            operation: self.row(RowKind::Wait),
+            arguments: words(&["WAIT", NUMBER_PLACEHOLDER, NUMBER_PLACEHOLDER]),
+            pattern: None,
+            goes_on: false,
+            numbers: vec![
+                uniform(wait.replicas),
+                NumberLaw::Bell {
+                    least: wait.timeout_ms.least,
+                    most: wait.timeout_ms.most,
+                },
+            ],
+        };
+        self.between = Some(Between {
+            request: self.requests.len(),
+            counted: sets.then_some(0),
+            quotient: u64::from(wait.ratio.first / wait.ratio.second.max(1)),
         });
-        self.kinds.push(kind);
+        self.requests.push(request);
+        self.replay_from = self.requests.len();
     }
 
-    /// Adds a command of a capture under its own name.
-    fn add_replayed(&mut self, arguments: &[Vec<u8>], pattern: KeyPattern) {
-        let kind = RowKind::Command(name_of(arguments));
-        self.add(kind, arguments.to_vec(), 1, pattern);
-    }
-
-    pub(super) fn rows(&self, breakdown: Breakdown) -> RowPlan {
-        match breakdown {
-            _ if !self.kinds.iter().any(RowKind::is_command) => RowPlan::standard(&self.kinds),
-            Breakdown::Command => RowPlan::by_command(&self.kinds),
-            Breakdown::Line => RowPlan::by_line(&self.kinds),
+    pub(super) fn rows(&self) -> RowPlan {
+        if self.kinds.iter().any(RowKind::is_command) {
+            RowPlan::by_line(&self.kinds)
+        } else {
+            RowPlan::standard(&self.kinds)
         }
+    }
+
+    /// For the engine: a request for each operation where that is all, else a rotation.
+    pub(super) fn into_operations(self) -> (Vec<RedisOperation>, Option<Rotation>) {
+        let mut operations: Vec<RedisOperation> = self
+            .kinds
+            .iter()
+            .zip(1..)
+            .map(|(kind, number)| RedisOperation {
+                // Reports of the engine itself need names that differ.
+                name: format!("{}#{number}", kind.name()),
+                weight: 1,
+                arguments: Vec::new(),
+                pattern: None,
+                numbers: Vec::new(),
+            })
+            .collect();
+        let plain = self.between.is_none()
+            && self.steps.len() == operations.len()
+            && self.requests.len() == operations.len()
+            && (0..)
+                .zip(&self.requests)
+                .all(|(place, request)| request.operation == place);
+        if plain {
+            for ((operation, request), step) in
+                operations.iter_mut().zip(self.requests).zip(self.steps)
+            {
+                operation.weight = step.times;
+                operation.arguments = request.arguments;
+                operation.pattern = request.pattern;
+                operation.numbers = request.numbers;
+            }
+            return (operations, None);
+        }
+        let rotation = Rotation {
+            requests: self.requests,
+            steps: self.steps,
+            replay_from: self.replay_from,
+            between: self.between,
+            ..Rotation::default()
+        };
+        (operations, Some(rotation))
     }
 }
 
 /// A scan that begins, and one that goes on; the driver settles which of them is sent.
 fn scan(arguments: &[Vec<u8>]) -> Classes {
     let mut classes = Classes::default();
-    let kind = |name: &str| RowKind::Command(name.to_owned());
-    let pattern = KeyPattern::Uniform;
-    classes.add(kind("SCAN 0"), arguments.to_vec(), 1, pattern);
-    classes.add(kind("SCAN <cursor>"), arguments.to_vec(), 1, pattern);
+    for name in ["SCAN 0", "SCAN <cursor>"] {
+        let request = RotationRequest {
+            operation: classes.row(RowKind::Command(name.to_owned())),
+            arguments: arguments.to_vec(),
+            pattern: Some(KeyPattern::Uniform),
+            goes_on: false,
+            numbers: Vec::new(),
+        };
+        classes.send(request, 1);
+    }
     classes
+}
+
+fn uniform(range: Range) -> NumberLaw {
+    NumberLaw::Uniform {
+        least: range.least,
+        most: range.most,
+    }
 }
 
 fn words(words: &[&str]) -> Vec<Vec<u8>> {

@@ -16,9 +16,9 @@ use super::plan::{Endpoint, Keys, Length, Plan, Size, Traffic, Values};
 use super::recorder::RowPlan;
 use super::resolve::float;
 use crate::settings::{
-    Arrivals, Backoff, Clients, ConnectSettings, Content, KeyPattern, KeySettings, Load, Pipeline,
-    PipelineMode, RedisTarget, Renew, RespVersion, ScanSettings, Settings, SizeDistribution, Stop,
-    Target, ValueSettings,
+    Arrivals, Backoff, Clients, ConnectSettings, Content, KeyPattern, KeySettings, Load, MixOrder,
+    Pipeline, PipelineMode, RedisTarget, Renew, RespVersion, ScanSettings, Settings,
+    SizeDistribution, Stop, Target, ValueSettings,
 };
 
 /// The settings of a run, and what its classes are.
@@ -64,7 +64,8 @@ impl Plan {
         }
         target.database = self.database;
         target.version = match self.protocol {
-            Protocol::Redis | Protocol::Resp2 => RespVersion::Two,
+            Protocol::Redis => RespVersion::Two,
+            Protocol::Resp2 => RespVersion::TwoByHello,
             Protocol::Resp3 => RespVersion::Three,
         };
         if let Traffic::Scan { arguments, most } = &self.traffic {
@@ -73,8 +74,8 @@ impl Plan {
                 most_cursors: *most,
             });
         }
-        let rows = classes.rows(self.output.breakdown);
-        target.operations = classes.operations;
+        let rows = classes.rows();
+        (target.operations, target.rotation) = classes.into_operations();
         let mut settings = Settings::new(Target::Redis(target));
         settings.threads = NonZeroU32::new(self.threads).unwrap_or(NonZeroU32::MIN);
         settings.connections = u32::try_from(self.connections())
@@ -97,7 +98,7 @@ impl Plan {
         settings.warmup = self.warmup;
         settings.keys = self.key_settings();
         settings.values = value_settings(&self.values);
-        settings.mix = classes.order;
+        settings.mix = MixOrder::Cycle;
         settings.seed = self.seed;
         settings.timeout = self.request_timeout();
         settings.connect_timeout = self.reconnect.timeout;
@@ -165,19 +166,12 @@ impl Plan {
 
     fn key_settings(&self) -> KeySettings {
         let keys = &self.keys;
-        // Zipf's law counts from 1: with only such keys there is no key 0, as with the original.
-        let zipf = self.patterns().all(|pattern| pattern == Pattern::Zipf);
-        let first = if zipf {
-            keys.least.max(1).min(keys.most)
-        } else {
-            keys.least
-        };
         let pattern = self.patterns().next().unwrap_or(Pattern::Random);
         KeySettings {
             prefix: keys.prefix.clone(),
             width: 0,
-            first,
-            count: NonZeroU64::new(keys.most - first + 1).unwrap_or(NonZeroU64::MIN),
+            first: keys.least,
+            count: NonZeroU64::new(keys.count()).unwrap_or(NonZeroU64::MIN),
             pattern: self.key_pattern(pattern),
         }
     }
@@ -203,7 +197,7 @@ impl Plan {
             Pattern::Sequential => KeyPattern::Sequential,
             Pattern::Parallel => KeyPattern::Parallel,
             Pattern::Gaussian => gaussian(&self.keys),
-            Pattern::Zipf => KeyPattern::Zipf {
+            Pattern::Zipf => KeyPattern::ZipfByNumber {
                 exponent: self.keys.zipf_exponent,
             },
         }

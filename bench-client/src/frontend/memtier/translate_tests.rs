@@ -3,7 +3,7 @@
 use super::super::model::RowKind;
 use super::super::resolve::tests::plan;
 use super::*;
-use crate::settings::MixOrder;
+use crate::settings::{NumberLaw, Rotation, RotationRequest, StepKind};
 
 fn translated(words: &[&str]) -> Settings {
     let translation = plan(words).translate(address()).unwrap();
@@ -103,11 +103,111 @@ fn other_writes_and_reads_are_those_of_the_original() {
         texts(&["--expiry-range", "60-60", "--ratio", "1:0"]),
         [("SETEX __key__ 60 __data__".to_owned(), 1)]
     );
-    // Ten keys three at a time are four requests.
     assert_eq!(
-        texts(&["--multi-key-get", "3"])[1],
-        ("MGET __key__ __key__ __key__".to_owned(), 4)
+        texts(&["--multi-key-get", "2"])[1],
+        ("MGET __key__ __key__".to_owned(), 5)
     );
+}
+
+/// The steps of the rotation, each with the text of its request; `next` and `any` are replays.
+fn steps(rotation: &Rotation) -> Vec<(String, u32)> {
+    let text = |what| match what {
+        StepKind::Request(place) => request_text(&rotation.requests[place]),
+        StepKind::ReplayNext => "next".to_owned(),
+        StepKind::ReplayAny => "any".to_owned(),
+    };
+    let steps = rotation.steps.iter();
+    steps.map(|step| (text(step.what), step.times)).collect()
+}
+
+fn request_text(request: &RotationRequest) -> String {
+    let words: Vec<_> = request
+        .arguments
+        .iter()
+        .map(|argument| String::from_utf8_lossy(argument))
+        .collect();
+    words.join(" ")
+}
+
+fn rotation(words: &[&str]) -> Rotation {
+    let Target::Redis(target) = translated(words).target else {
+        panic!();
+    };
+    target.rotation.unwrap()
+}
+
+#[test]
+fn the_last_read_of_a_round_has_the_keys_that_are_left() {
+    for pattern in ["R:R", "S:S", "P:P", "G:G", "Z:Z"] {
+        let rotation = rotation(&["--multi-key-get", "3", "--key-pattern", pattern]);
+        // Ten keys three at a time.
+        assert_eq!(
+            steps(&rotation),
+            [
+                ("SET __key__ __data__".to_owned(), 1),
+                ("MGET __key__ __key__ __key__".to_owned(), 3),
+                ("MGET __key__".to_owned(), 1),
+            ]
+        );
+        let operations: Vec<_> = rotation.requests.iter().map(|one| one.operation).collect();
+        assert_eq!(operations, [0, 1, 1]);
+    }
+}
+
+#[test]
+fn times_to_live_are_drawn_from_their_range() {
+    let settings = translated(&["--expiry-range", "20-10", "--ratio", "1:0"]);
+    let Target::Redis(target) = &settings.target else {
+        panic!();
+    };
+    assert_eq!(
+        operations(&settings)[0].0,
+        "SETEX __key__ __number__ __data__"
+    );
+    assert_eq!(
+        target.operations[0].numbers,
+        [NumberLaw::Uniform {
+            least: 10,
+            most: 20
+        }]
+    );
+}
+
+#[test]
+fn waits_come_at_the_start_and_between_the_sets() {
+    let words = [
+        "--ratio",
+        "1:1",
+        "--wait-ratio",
+        "10:3",
+        "--num-slaves",
+        "0-1",
+        "--wait-timeout",
+        "1-9",
+    ];
+    let rotation = rotation(&words);
+    let between = rotation.between.unwrap();
+    // 10 / 3, rounded down.
+    assert_eq!((between.quotient, between.counted), (3, Some(0)));
+    let wait = &rotation.requests[between.request];
+    assert_eq!(request_text(wait), "WAIT __number__ __number__");
+    assert_eq!(
+        wait.numbers,
+        [
+            NumberLaw::Uniform { least: 0, most: 1 },
+            NumberLaw::Bell { least: 1, most: 9 },
+        ]
+    );
+    assert_eq!(steps(&rotation).len(), 2);
+    let rows = plan(&words).translate(address()).unwrap().rows;
+    assert_eq!(rows.row_of(wait.operation), Some(2), "the row of Waits");
+    let reads = self::rotation(&["--ratio", "0:1", "--wait-ratio", "1:1"]);
+    assert_eq!(reads.between.unwrap().counted, None);
+    assert!(plan(&["--wait-ratio", "5:0"]).classes().is_ok());
+    let Target::Redis(target) = translated(&["--wait-ratio", "5:0"]).target else {
+        panic!();
+    };
+    assert_eq!(target.rotation, None, "no WAIT to so many SETs");
 }
 
 #[test]
@@ -126,27 +226,60 @@ fn commands_are_sent_as_often_in_a_row_as_their_ratio_says() {
     ])
     .translate(address())
     .unwrap();
-    assert_eq!(translation.settings.mix, MixOrder::Cycle);
+    let Target::Redis(target) = &translation.settings.target else {
+        panic!();
+    };
+    let rotation = target.rotation.as_ref().unwrap();
     assert_eq!(
-        operations(&translation.settings),
+        steps(rotation),
         [
-            (
-                "SET k:__key__:x __data__".to_owned(),
-                2,
-                Some(KeyPattern::Uniform)
-            ),
-            (
-                "GET __key__".to_owned(),
-                1,
-                Some(KeyPattern::Zipf { exponent: 1.0 })
-            ),
-            ("set a __data__".to_owned(), 1, Some(KeyPattern::Uniform)),
+            ("SET k:__key__:x __data__".to_owned(), 2),
+            ("GET __key__".to_owned(), 1),
+            ("set a __data__".to_owned(), 1),
+        ]
+    );
+    let requests = rotation.requests.iter();
+    let kinds: Vec<_> = requests.map(|one| (one.operation, one.pattern)).collect();
+    let zipf = KeyPattern::ZipfByNumber { exponent: 1.0 };
+    assert_eq!(
+        kinds,
+        [
+            (0, Some(KeyPattern::Uniform)),
+            (1, Some(zipf)),
+            (0, Some(KeyPattern::Uniform)),
         ]
     );
     let rows: Vec<_> = translation.rows.rows().iter().map(RowKind::label).collect();
     assert_eq!(rows, ["Sets", "Gets"]);
-    let places: Vec<_> = (0..4).map(|class| translation.rows.row_of(class)).collect();
-    assert_eq!(places, [Some(0), Some(1), Some(0), None]);
+    let places: Vec<_> = (0..3).map(|class| translation.rows.row_of(class)).collect();
+    assert_eq!(places, [Some(0), Some(1), None]);
+}
+
+#[test]
+fn a_hundred_commands_of_three_names_have_three_rows() {
+    let mut words = Vec::new();
+    let commands: Vec<String> = (0..100)
+        .map(|n| format!("{} k{n}", ["GET", "INCR", "DEL"][n % 3]))
+        .collect();
+    for command in &commands {
+        words.extend(["--command", command]);
+    }
+    let translation = plan(&words).translate(address()).unwrap();
+    translation.settings.check().unwrap();
+    let rows: Vec<_> = translation.rows.rows().iter().map(RowKind::label).collect();
+    assert_eq!(rows, ["Gets", "Incrs", "Dels"]);
+    assert_eq!(rotation(&words).steps.len(), 100);
+    // A row for each line has its bound.
+    words.extend(["--command-stats-breakdown", "line"]);
+    assert_eq!(
+        plan(&words).translate(address()).unwrap().rows.rows().len(),
+        100
+    );
+    for command in commands.iter().chain(&commands) {
+        words.extend(["--command", command]);
+    }
+    let text = lack(&words);
+    assert!(text.contains("more than 255 rows"), "{text}");
 }
 
 #[test]
@@ -219,10 +352,8 @@ fn key_numbers_are_not_padded_and_zipf_counts_from_one() {
     assert_eq!(keys.prefix, "p");
     assert_eq!((keys.width, keys.first, keys.count.get()), (0, 0, 10));
     let keys = translated(&["--key-pattern", "Z:Z", "--key-maximum", "9"]).keys;
-    assert_eq!((keys.first, keys.count.get()), (1, 9));
-    // One of the two visits key 0.
-    let keys = translated(&["--key-pattern", "S:Z", "--key-maximum", "9"]).keys;
     assert_eq!((keys.first, keys.count.get()), (0, 10));
+    assert_eq!(keys.pattern, KeyPattern::ZipfByNumber { exponent: 1.0 });
 }
 
 #[test]
@@ -263,6 +394,15 @@ fn login_database_and_version_reach_the_target() {
     assert_eq!(target.user.as_deref(), Some("bob"));
     assert_eq!(target.password.as_ref().unwrap().reveal(), "pw");
     assert_eq!((target.database, target.version), (4, RespVersion::Three));
+    for (protocol, expected) in [
+        ("redis", RespVersion::Two),
+        ("resp2", RespVersion::TwoByHello),
+    ] {
+        let Target::Redis(target) = translated(&["-P", protocol]).target else {
+            panic!();
+        };
+        assert_eq!(target.version, expected);
+    }
 }
 
 #[test]
@@ -327,39 +467,60 @@ fn reconnects_wait_as_in_the_original_when_asked_for() {
 }
 
 #[test]
-fn a_replay_is_written_out_until_its_file_is_through() {
+fn a_replay_is_a_step_with_all_lines_of_its_file_behind_it() {
     let path = std::env::temp_dir().join(format!("kvlab-replay-{}", std::process::id()));
-    let lines: String = (1..=3)
-        .map(|line| format!("{line} [0 a] \"INCR\" \"c{line}\"\n"))
+    let lines: String = (0..5000)
+        .map(|line| {
+            format!(
+                "{line} [0 a] \"{}\" \"c{line}\"\n",
+                ["INCR", "get"][line % 2]
+            )
+        })
         .collect();
     std::fs::write(&path, lines).unwrap();
     let file = format!("--monitor-input={}", path.display());
-    let texts = |words: &[&str]| -> Vec<String> {
-        let settings = translated(&[&[file.as_str()], words].concat());
-        operations(&settings)
-            .into_iter()
-            .map(|(text, ..)| text)
-            .collect()
-    };
+    let words = [
+        &file,
+        "--command=__monitor_line@__",
+        "--command-ratio=2",
+        "--command=GET __key__",
+        "--command=__monitor_line3__",
+    ];
+    let mixed = rotation(&words);
     assert_eq!(
-        texts(&["--command=__monitor_line@__"]),
-        ["INCR c1", "INCR c2", "INCR c3"]
-    );
-    // Two at a time, with a PING between: the file is through after three rotations.
-    assert_eq!(
-        texts(&[
-            "--command=__monitor_line@__",
-            "--command-ratio=2",
-            "--command=PING"
-        ]),
+        steps(&mixed),
         [
-            "INCR c1", "INCR c2", "PING", "INCR c3", "INCR c1", "PING", "INCR c2", "INCR c3",
-            "PING"
+            ("next".to_owned(), 2),
+            ("GET __key__".to_owned(), 1),
+            ("INCR c2".to_owned(), 1),
         ]
     );
-    let random = translated(&[&file, "--command=__monitor_line@__", "--monitor-pattern=R"]);
-    assert_eq!(random.mix, MixOrder::Random);
+    assert_eq!((mixed.replay_from, mixed.requests.len()), (2, 5002));
+    assert_eq!(request_text(&mixed.requests[2 + 4999]), "get c4999");
+    // Two names, two rows, and no stream of keys for a line without a key.
+    let replayed = &mixed.requests[2..4];
+    assert_eq!((replayed[0].operation, replayed[1].operation), (1, 0));
+    assert_eq!(replayed[0].pattern, None);
+    let by_line = [&words[..], &["--command-stats-breakdown=line"]].concat();
+    let rows = plan(&by_line).translate(address()).unwrap().rows;
+    let rows: Vec<_> = rows.rows().iter().map(RowKind::label).collect();
+    assert_eq!(rows, ["Gets", "Incr (line 3)s", "Incrs"]);
+    let random = rotation(&[&file, "--command=__monitor_line@__", "--monitor-pattern=R"]);
+    assert_eq!(steps(&random), [("any".to_owned(), 1)]);
     std::fs::remove_file(&path).unwrap();
+}
+
+#[test]
+fn a_command_with_several_keys_takes_any_pattern() {
+    for letter in ["R", "S", "P", "G", "Z"] {
+        let words = [
+            "--command=MSET __key__ a __key__ b",
+            "--command-key-pattern",
+            letter,
+        ];
+        let settings = translated(&words);
+        assert_eq!(operations(&settings)[0].0, "MSET __key__ a __key__ b");
+    }
 }
 
 #[test]
@@ -393,12 +554,6 @@ fn what_is_not_there_is_refused_by_name() {
         (&["-S", "/tmp/s"][..], "--unix-socket"),
         (&["--cluster-mode"], "--cluster-mode"),
         (&["--retry-on-error"], "--retry-on-error"),
-        (&["--wait-ratio", "1:1"], "--wait-ratio"),
-        (&["--expiry-range", "1-9"], "--expiry-range"),
-        (
-            &["--multi-key-get", "3", "--key-pattern", "S:S"],
-            "--multi-key-get",
-        ),
     ] {
         let text = lack(words);
         assert!(

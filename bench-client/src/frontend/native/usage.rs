@@ -69,6 +69,7 @@ impl From<SettingsError> for UsageError {
             ),
             SettingsError::Keys(why) => Self::new("--keys, --key-pattern", "a legal value", why),
             SettingsError::Values(why) => Self::new("--value-size", "a legal size", why),
+            SettingsError::Rotation(why) => Self::new("--command", "a legal rotation", why),
             SettingsError::Command { command, why } => Self::new(
                 "--command",
                 "a command",

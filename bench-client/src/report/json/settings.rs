@@ -177,6 +177,9 @@ fn pattern(pattern: KeyPattern) -> Value {
         KeyPattern::Uniform => json!({ "name": "uniform" }),
         KeyPattern::Parallel => json!({ "name": "parallel" }),
         KeyPattern::Zipf { exponent } => json!({ "name": "zipf", "exponent": exponent }),
+        KeyPattern::ZipfByNumber { exponent } => {
+            json!({ "name": "zipf_by_number", "exponent": exponent })
+        }
         KeyPattern::Gaussian { mean, deviation } => {
             json!({ "name": "gaussian", "mean": mean, "deviation": deviation })
         }

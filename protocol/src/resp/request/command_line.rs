@@ -10,6 +10,10 @@ pub const KEY_PLACEHOLDER: &str = "__key__";
 /// Stands for the value of a request in a typed command.
 pub const DATA_PLACEHOLDER: &str = "__data__";
 
+/// Stands for a number of a request, as a whole argument, where the request has numbers
+/// ([`TemplateBuilder::number`](super::TemplateBuilder::number)).
+pub const NUMBER_PLACEHOLDER: &str = "__number__";
+
 /// A typed command that cannot be split.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]

@@ -9,7 +9,9 @@ mod template;
 
 use bytes::BytesMut;
 
-pub use command_line::{CommandLineError, DATA_PLACEHOLDER, KEY_PLACEHOLDER, parse_command_line};
+pub use command_line::{
+    CommandLineError, DATA_PLACEHOLDER, KEY_PLACEHOLDER, NUMBER_PLACEHOLDER, parse_command_line,
+};
 pub use template::{Template, TemplateBuilder};
 
 use super::reply_writer::{bulk, length_line};

@@ -45,6 +45,8 @@ enum Piece {
     Value { len: usize },
     /// A whole value argument, whatever its length, with text around it.
     AnyValue { before: Vec<u8>, after: Vec<u8> },
+    /// An argument that is a decimal number.
+    Number,
 }
 
 impl Template {
@@ -63,16 +65,39 @@ impl Template {
         self.encode_each(|_| key_number, value, out);
     }
 
-    /// As [`Template::encode`], with a key number for each key slot: `key_number(0)` is the first one.
+    /// As [`Template::encode`], with a key number for each key slot: `key_number(0)` is the first one. Number
+    /// slots are 0.
     #[inline]
     pub fn encode_each(
         &self,
+        key_number: impl FnMut(usize) -> u64,
+        value: &[u8],
+        out: &mut BytesMut,
+    ) {
+        self.encode_with(key_number, |_| 0, value, out);
+    }
+
+    /// As [`Template::encode_each`], with a number for each number slot too.
+    ///
+    /// ```
+    /// use bytes::BytesMut;
+    /// use kvlab_protocol::resp::request::Template;
+    ///
+    /// let wait = Template::builder().literal(b"WAIT").number().number().build();
+    /// let mut out = BytesMut::new();
+    /// wait.encode_with(|_| 0, |slot| [1, 250][slot], b"", &mut out);
+    /// assert_eq!(&out[..], b"*3\r\n$4\r\nWAIT\r\n$1\r\n1\r\n$3\r\n250\r\n");
+    /// ```
+    #[inline]
+    pub fn encode_with(
+        &self,
         mut key_number: impl FnMut(usize) -> u64,
+        mut number: impl FnMut(usize) -> u64,
         value: &[u8],
         out: &mut BytesMut,
     ) {
         out.reserve(self.len_hint.saturating_add(value.len()));
-        let mut slot = 0;
+        let (mut slot, mut number_slot) = (0, 0);
         let mut next_key = || {
             slot += 1;
             key_number(slot - 1)
@@ -99,6 +124,12 @@ impl Template {
                     out.resize(out.len() + (len - given.len()), PADDING);
                 }
                 Piece::AnyValue { before, after } => surrounded(before, value, after, out),
+                Piece::Number => {
+                    let mut buffer = itoa::Buffer::new();
+                    let digits = buffer.format(number(number_slot));
+                    number_slot += 1;
+                    bulk(out, b'$', digits.as_bytes());
+                }
             }
         }
     }
@@ -117,9 +148,16 @@ impl Template {
             .map(|piece| match piece {
                 Piece::Image { keys, .. } => keys.len(),
                 Piece::Key { .. } => 1,
-                Piece::Value { .. } | Piece::AnyValue { .. } => 0,
+                Piece::Value { .. } | Piece::AnyValue { .. } | Piece::Number => 0,
             })
             .sum()
+    }
+
+    /// Number of number slots in the request.
+    #[must_use]
+    pub fn number_slots(&self) -> usize {
+        let numbers = self.pieces.iter().filter(|p| matches!(p, Piece::Number));
+        numbers.count()
     }
 
     /// True if the request carries a value.
@@ -172,6 +210,7 @@ enum Arg {
         len: Option<usize>,
         after: Vec<u8>,
     },
+    Number,
 }
 
 impl TemplateBuilder {
@@ -219,6 +258,12 @@ impl TemplateBuilder {
             len: None,
             after: Vec::new(),
         })
+    }
+
+    /// Adds an argument that is a number, in as many decimal digits as it has.
+    #[must_use]
+    pub fn number(self) -> Self {
+        self.push(Arg::Number)
     }
 
     /// Adds one argument of a typed command: the first `__key__` in it becomes `key_prefix` and the key number
@@ -305,6 +350,11 @@ impl TemplateBuilder {
                     image.flush(&mut pieces);
                     len_hint += before.len() + after.len() + VARIABLE_EXTRA;
                     pieces.push(Piece::AnyValue { before, after });
+                }
+                Arg::Number => {
+                    image.flush(&mut pieces);
+                    len_hint += VARIABLE_EXTRA;
+                    pieces.push(Piece::Number);
                 }
             }
         }
