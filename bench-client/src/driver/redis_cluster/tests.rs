@@ -3,7 +3,7 @@
 use super::*;
 use crate::driver::Plan;
 use crate::record::ErrorKind;
-use crate::settings::{Address, KeySettings, RedisOperation};
+use crate::settings::{KeySettings, RedisOperation};
 
 const SLOTS: &[u8] = b"*2\r\n\
     *3\r\n:0\r\n:8191\r\n*2\r\n$9\r\n127.0.0.1\r\n:7000\r\n\
@@ -49,7 +49,7 @@ fn settled(target: &RedisTarget, keys: &KeySpace) -> RedisClusterDriver {
 fn target() -> RedisTarget {
     RedisTarget {
         cluster: true,
-        ..RedisTarget::new(Address::Tcp("127.0.0.1:7000".parse().unwrap()), 1, 1)
+        ..RedisTarget::new("127.0.0.1:7000".parse().unwrap(), 1, 1)
     }
 }
 
