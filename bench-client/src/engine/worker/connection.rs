@@ -97,13 +97,15 @@ pub(super) struct Flight {
     /// [`Stamp::MAX`] until the send where a request is due when it can be sent.
     pub(super) intended: Stamp,
     pub(super) sent: Stamp,
-    /// The earliest moment it could have been sent: it was due and a slot was free.
+    /// The earliest moment it could have been sent: it was due and a slot was free. Of one that a
+    /// redirection sent here, the moment of its first send.
     pub(super) possible: Stamp,
     pub(super) plan: Plan,
     /// Bytes of the request.
     pub(super) len: u32,
     pub(super) kind: RowKind,
     pub(super) attempt: u8,
+    pub(super) redirects: u8,
 }
 
 impl<S> Conn<S> {
@@ -333,6 +335,16 @@ impl Flight {
             len: u32::try_from(len).unwrap_or(u32::MAX),
             kind,
             attempt: 0,
+            redirects: 0,
+        }
+    }
+
+    /// When it was first sent, on whatever connection.
+    pub(super) fn first_sent(&self) -> Stamp {
+        if self.redirects > 0 {
+            self.possible
+        } else {
+            self.sent
         }
     }
 

@@ -65,6 +65,7 @@ impl Plan {
             target.password = Some(login.password.clone().into());
         }
         target.database = self.database;
+        target.cluster = self.cluster.is_some();
         target.version = match self.protocol {
             Protocol::Redis => RespVersion::Two,
             Protocol::Resp2 => RespVersion::TwoByHello,
@@ -132,7 +133,6 @@ impl Plan {
                 }),
                 "one version of TLS alone",
             ),
-            (Name::ClusterMode, self.cluster.is_some(), "a cluster"),
             (
                 Name::ReadServer,
                 !self.read_servers.is_empty(),

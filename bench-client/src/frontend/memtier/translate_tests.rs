@@ -634,10 +634,7 @@ fn a_socket_file_takes_the_place_of_host_and_port() {
 
 #[test]
 fn what_is_not_there_is_refused_by_name() {
-    for (words, option) in [
-        (&["--cluster-mode"][..], "--cluster-mode"),
-        (&["--retry-on-error"], "--retry-on-error"),
-    ] {
+    for (words, option) in [(&["--retry-on-error"][..], "--retry-on-error")] {
         let text = lack(words);
         assert!(
             text.starts_with(option) && text.ends_with("is not supported yet"),
