@@ -179,19 +179,18 @@ impl Driver for RedisDriver {
         out: &mut BytesMut,
     ) {
         let plan = operation.plan;
-        match &mut self.special {
-            None => {}
-            Some(Special::Scan(scan)) => {
-                if scan.encode(plan.class, &mut session.scan, out) {
-                    return;
-                }
-            }
+        let sent = match &mut self.special {
+            None => false,
+            Some(Special::Scan(scan)) => scan.encode(plan.class, &mut session.scan, out),
             Some(Special::Records(records)) => {
                 let request = self.requests.get(plan.request as usize);
                 let further = request.and_then(|request| request.further.as_deref());
                 records.encode(operation, further, &mut session.expected, out);
-                return;
+                true
             }
+        };
+        if sent {
+            return;
         }
         let Some(request) = self.requests.get(plan.request as usize) else {
             // The workload draws only what the target has.
