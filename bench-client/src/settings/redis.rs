@@ -6,7 +6,8 @@ use kvlab_protocol::resp::request::{DATA_PLACEHOLDER, KEY_PLACEHOLDER, parse_com
 
 use super::rotation::check_numbers;
 use super::{
-    Address, ClassSpec, KeyPattern, NumberLaw, Password, RequestSpec, Rotation, SettingsError,
+    Address, ClassSpec, KeyPattern, NumberLaw, Password, RecordSettings, RequestSpec, Rotation,
+    SettingsError,
 };
 use crate::record::OpClass;
 
@@ -30,12 +31,17 @@ pub struct RedisTarget {
     pub retry_on: Option<RetryOn>,
     /// What counts as a miss.
     pub misses: MissRule,
+    /// The address is that of any node of a cluster: the connections of a thread are made to each
+    /// primary, and the key decides which of them gets a request.
+    pub cluster: bool,
     /// The mix is a SCAN that follows its cursor: class 0 begins one, class 1 goes on.
     pub scan: Option<ScanSettings>,
     /// The mix; each is a class of its own in the report.
     pub operations: Vec<RedisOperation>,
     /// What is sent instead of each operation's own command by weight.
     pub rotation: Option<Rotation>,
+    /// Keys, times to live and expected values from a list.
+    pub records: Option<RecordSettings>,
 }
 
 /// Which errors are worth sending a request again for: those that may pass, and of them only those
@@ -109,9 +115,11 @@ impl RedisTarget {
             probe: false,
             retry_on: None,
             misses: MissRule::default(),
+            cluster: false,
             scan: None,
             operations,
             rotation: None,
+            records: None,
         }
     }
 

@@ -97,14 +97,16 @@ pub(super) struct Flight {
     /// [`Stamp::MAX`] until the send where a request is due when it can be sent.
     pub(super) intended: Stamp,
     pub(super) sent: Stamp,
-    /// The earliest moment it could have been sent: it was due and a slot was free. Where the
-    /// settings want requests sent again, of a later attempt the moment the first one was sent.
+    /// The earliest moment it could have been sent: it was due and a slot was free. Of one that a
+    /// redirection sent here, and where the settings want requests sent again of any later attempt,
+    /// the moment of its first send.
     pub(super) possible: Stamp,
     pub(super) plan: Plan,
     /// Bytes of the request.
     pub(super) len: u32,
     pub(super) kind: RowKind,
     pub(super) attempt: u16,
+    pub(super) redirects: u8,
 }
 
 impl<S> Conn<S> {
@@ -334,12 +336,14 @@ impl Flight {
             len: u32::try_from(len).unwrap_or(u32::MAX),
             kind,
             attempt: 0,
+            redirects: 0,
         }
     }
 
-    /// When its first attempt was sent; `again` says that the settings want requests sent again.
+    /// When it was first sent, on whatever connection; `again` says that the settings want requests
+    /// sent again.
     pub(super) fn first_sent(&self, again: bool) -> Stamp {
-        if self.attempt > 0 && again {
+        if self.redirects > 0 || (self.attempt > 0 && again) {
             self.possible
         } else {
             self.sent

@@ -76,7 +76,9 @@ impl<D: Driver> Worker<D> {
                 intended,
                 kind: self.kind,
                 attempt: 0,
-                first_sent: Stamp::ZERO,
+                redirects: 0,
+                ask: None,
+                first_sent: Stamp::MAX,
                 ready: intended,
                 since: now,
             };
@@ -177,11 +179,16 @@ impl<D: Driver> Worker<D> {
             keys: &self.keys,
         };
         let before = conn.out.len();
+        if pending.ask.is_some() {
+            self.driver.ask(session, &mut conn.out);
+        }
         self.driver.encode(&operation, session, &mut conn.out);
         conn.push(Flight {
             intended: pending.intended,
             sent: Stamp::ZERO,
-            possible: if pending.attempt > 0 && self.config.retry.is_some() {
+            possible: if pending.redirects > 0
+                || (pending.attempt > 0 && self.config.retry.is_some())
+            {
                 pending.first_sent
             } else if pending.intended == Stamp::MAX {
                 pending.intended
@@ -193,6 +200,7 @@ impl<D: Driver> Worker<D> {
             len: u32::try_from(conn.out.len() - before).unwrap_or(u32::MAX),
             kind: pending.kind,
             attempt: pending.attempt,
+            redirects: pending.redirects,
         });
         conn.left -= 1;
         if pending.kind == RowKind::Load {
@@ -268,6 +276,18 @@ impl<D: Driver> Worker<D> {
                 self.watch(now.add_nanos(self.config.timeout_ns));
             }
             _ => self.shelter(now, pending),
+        }
+    }
+
+    /// Sends an operation to the node that a redirection named.
+    pub(super) fn redirect(&mut self, now: Stamp, pending: Pending) {
+        match pending.ask {
+            Some(group) if usize::from(group.0) < self.groups.len() => {
+                self.groups[usize::from(group.0)].waiting.push_back(pending);
+                self.waiting += 1;
+                self.watch(now.add_nanos(self.config.timeout_ns));
+            }
+            _ => self.queue_again(now, pending),
         }
     }
 

@@ -55,8 +55,8 @@ impl<D: Driver> Worker<D> {
             self.steps += 1;
             let before = self.lanes;
             self.lanes = self.config.lanes(self.share, self.steps);
-            self.config.tokens = self.config.depth * super::usize_of(self.lanes);
             self.add_lanes(now, before);
+            self.count_tokens();
             self.plan_step();
         }
     }

@@ -144,8 +144,19 @@ impl<D: Driver> Worker<D> {
             }
         }
         if changed {
+            self.count_tokens();
             self.reroute(now);
         }
+    }
+
+    /// How many requests are in play at most, in a closed loop.
+    pub(super) fn count_tokens(&mut self) {
+        let slots = if D::SLOTS_OF_EACH_NODE {
+            usize::try_from(self.loads).unwrap_or(usize::MAX)
+        } else {
+            super::usize_of(self.lanes)
+        };
+        self.config.tokens = self.config.depth.saturating_mul(slots);
     }
 
     /// Plans the load connections of a group. Those of all threads are begun in turn, at the pace of

@@ -33,12 +33,12 @@ use std::time::Duration;
 
 use kvlab_timing::Stamp;
 
-use self::connection::Conn;
+use self::connection::{Conn, Flight};
 use self::retry::Delayed;
 use self::timetable::Timetable;
 use super::RunError;
 use super::recorder::{Part, Recorder};
-use crate::driver::{Driver, Plan};
+use crate::driver::{Driver, GroupId, Plan};
 use crate::keyspace::{KeySpace, Share};
 use crate::record::{ClientRow, ConnectRow, ConnectionLoss, Outcomes, RowKind, Tally};
 use crate::schedule::{self, Schedule};
@@ -196,12 +196,33 @@ struct Pending {
     intended: Stamp,
     kind: RowKind,
     attempt: u16,
-    /// When the first attempt was sent; only of later ones.
+    /// Redirections so far, and where it has to go by the last of them.
+    redirects: u8,
+    ask: Option<GroupId>,
+    /// When it was first sent, where a redirection sent it on or it is sent again.
     first_sent: Stamp,
     /// The earliest moment at which it could be sent if a slot was free: its intended moment, or,
     /// when a connection gave it back, the moment of that.
     ready: Stamp,
     since: Stamp,
+}
+
+impl Pending {
+    /// One that was on a connection, to be sent again; `again` says that the settings want requests
+    /// sent again that failed.
+    fn again(flight: &Flight, now: Stamp, again: bool) -> Self {
+        Self {
+            plan: flight.plan,
+            intended: flight.intended,
+            kind: flight.kind,
+            attempt: flight.attempt,
+            redirects: flight.redirects,
+            ask: None,
+            first_sent: flight.first_sent(again),
+            ready: now,
+            since: now,
+        }
+    }
 }
 
 /// The moments of the set-up.
@@ -266,7 +287,7 @@ impl<D: Driver> Worker<D> {
         block: ValueBlock,
         now: Stamp,
     ) -> Self {
-        let config = Config::new(settings, share);
+        let config = Config::new(settings, share, D::ROUTES_BY_KEY);
         let classes = settings.target.classes().len();
         let rows = settings.record_rows.then(|| rows_expected(settings, share));
         let mut worker = Self {
@@ -377,7 +398,13 @@ impl<D: Driver> Worker<D> {
             if flight.attempt > 0 && again {
                 recorder.sent_again(flight.kind);
             } else if flight.is_load() {
-                recorder.sent(flight.kind, flight.intended, flight.possible, t1);
+                // What a redirection took is no delay of the client.
+                let possible = if flight.redirects > 0 {
+                    t1
+                } else {
+                    flight.possible
+                };
+                recorder.sent(flight.kind, flight.intended, possible, t1);
             }
         });
         self.watch(t1.add_nanos(self.config.timeout_ns));
@@ -502,7 +529,8 @@ impl<D: Driver> fmt::Debug for Worker<D> {
 }
 
 impl Config {
-    fn new(settings: &Settings, share: Share) -> Self {
+    /// `routed`: the key decides the connection, so no connection has requests of its own.
+    fn new(settings: &Settings, share: Share, routed: bool) -> Self {
         let depth = usize_of(settings.pipeline.depth.get());
         Self {
             depth,
@@ -524,7 +552,7 @@ impl Config {
             interval_ns: nanos(settings.interval),
             backoff: settings.backoff,
             connects: settings.connects,
-            separate: settings.clients == Clients::Separate,
+            separate: settings.clients == Clients::Separate && !routed,
             retry: settings.retry,
             failures: settings.failures.clone(),
             staircase: settings.staircase,

@@ -17,8 +17,8 @@ use super::recorder::RowPlan;
 use super::resolve::float;
 use crate::settings::{
     self, Address, Arrivals, Backoff, Clients, ConnectSettings, Content, KeyPattern, KeySettings,
-    Load, MissRule, MixOrder, Pipeline, PipelineMode, RedisTarget, Renew, RespVersion, RetryOn,
-    ScanSettings, Settings, SizeDistribution, Stop, Target, ValueSettings,
+    Load, MissRule, MixOrder, Pipeline, PipelineMode, RecordSettings, RedisTarget, Renew,
+    RespVersion, RetryOn, ScanSettings, Settings, SizeDistribution, Stop, Target, ValueSettings,
 };
 
 /// The settings of a run, and what its classes are.
@@ -65,6 +65,7 @@ impl Plan {
             target.password = Some(login.password.clone().into());
         }
         target.database = self.database;
+        target.cluster = self.cluster.is_some();
         target.version = match self.protocol {
             Protocol::Redis => RespVersion::Two,
             Protocol::Resp2 => RespVersion::TwoByHello,
@@ -84,6 +85,14 @@ impl Plan {
         }
         if !self.output.miss_tracking_off {
             target.misses = MissRule::ByCommand;
+        }
+        if let Some(import) = &self.import {
+            target.records = Some(RecordSettings {
+                records: import.records.clone(),
+                own_keys: !import.generate_keys,
+                own_expiry: !import.no_expiry && self.values.expiry.is_none(),
+                compare: false,
+            });
         }
         let rows = classes.rows();
         (target.operations, target.rotation) = classes.into_operations();
@@ -110,6 +119,9 @@ impl Plan {
         settings.warmup = self.warmup;
         settings.keys = self.key_settings();
         settings.values = value_settings(&self.values);
+        if let Some(import) = &self.import {
+            settings.values.size = SizeDistribution::Records(import.records.clone());
+        }
         settings.mix = MixOrder::Cycle;
         settings.seed = self.seed;
         settings.timeout = self.request_timeout();
@@ -127,22 +139,8 @@ impl Plan {
 
     /// What is asked for beside the load itself and is not there.
     fn lacks(&self) -> Result<(), Lack> {
-        for (name, missing, what) in [
-            (Name::ClusterMode, self.cluster.is_some(), "a cluster"),
-            (
-                Name::ReadServer,
-                !self.read_servers.is_empty(),
-                "reading from replicas",
-            ),
-            (
-                Name::DataImport,
-                self.import.is_some(),
-                "writing values from a file",
-            ),
-        ] {
-            if missing {
-                return Err(Lack::new(name, what));
-            }
+        if !self.read_servers.is_empty() {
+            return Err(Lack::new(Name::ReadServer, "reading from replicas"));
         }
         Ok(())
     }
@@ -170,13 +168,13 @@ impl Plan {
     }
 
     fn key_settings(&self) -> KeySettings {
-        let keys = &self.keys;
+        let keys = self.sent_keys();
         let pattern = self.patterns().next().unwrap_or(Pattern::Random);
         KeySettings {
-            prefix: keys.prefix.clone(),
+            count: NonZeroU64::new(keys.count()).unwrap_or(NonZeroU64::MIN),
+            prefix: keys.prefix,
             width: 0,
             first: keys.least,
-            count: NonZeroU64::new(keys.count()).unwrap_or(NonZeroU64::MIN),
             pattern: self.key_pattern(pattern),
         }
     }
@@ -201,7 +199,7 @@ impl Plan {
             Pattern::Random => KeyPattern::Uniform,
             Pattern::Sequential => KeyPattern::Sequential,
             Pattern::Parallel => KeyPattern::Parallel,
-            Pattern::Gaussian => gaussian(&self.keys),
+            Pattern::Gaussian => gaussian(&self.sent_keys()),
             Pattern::Zipf => KeyPattern::ZipfByNumber {
                 exponent: self.keys.zipf_exponent,
             },
