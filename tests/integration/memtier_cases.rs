@@ -252,6 +252,30 @@ fn plain_cases_have_the_shape_of_the_recordings() {
     });
 }
 
+/// Case 27: two records, of which one is written, read and verified.
+#[test]
+fn case_27_verifies_what_it_wrote() {
+    servers(|server, _| {
+        let mut case = Case::load("27");
+        let recorded = case.stdout.clone();
+        let name = format!("kvlab-case-27-{}-{}", std::process::id(), server.port());
+        let path = std::env::temp_dir().join(name);
+        let dump = "dumpflags, time, exptime, nbytes, nsuffix, it_flags, clsid, nkey, key, data\n\
+                    0, 0, 0, 12, 0, 0, 0, 4, key1, xxxxxxxxxx\n\
+                    0, 0, 0, 14, 0, 0, 0, 4, key2, aaaaaaaaaaaa\n";
+        std::fs::write(&path, dump).unwrap();
+        case.set("--data-import", &path.display().to_string());
+        let ran = case.run(server);
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(ran.status, ExitStatus::Done, "{}", ran.stderr);
+        assert_same_shape("27", &ran.stdout, &recorded);
+        assert!(ran.stdout.contains("1          keys verified successfuly."));
+        let counts = &ran.value()["client verifications results"];
+        assert_eq!(counts["keys verified successfuly"], 1);
+        assert_eq!(counts["keys failed"], 0);
+    });
+}
+
 /// 150 requests each of ten connections at 50 a second each: 1500 in 2.998 s. The original called
 /// it 3.979 s and 377 a second.
 #[test]

@@ -12,6 +12,7 @@
 //! the connection's sequence and expects exactly one frame as its reply, in order.
 
 pub mod aerospike;
+mod records;
 pub mod redis;
 pub mod redis_cluster;
 mod scan;

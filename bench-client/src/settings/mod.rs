@@ -11,6 +11,7 @@ mod keys;
 mod load;
 mod login;
 mod measure;
+mod records;
 mod redis;
 mod rotation;
 mod staircase;
@@ -30,6 +31,7 @@ pub use keys::{KeyPattern, KeySettings};
 pub use load::{Arrivals, Clients, Load, MixOrder, Pipeline, PipelineMode, Stop};
 pub use login::{AerospikeLogin, Password};
 pub use measure::{KernelStamps, Polling};
+pub use records::{RecordSettings, Records};
 pub(crate) use redis::Command;
 pub use redis::{RedisOperation, RedisTarget, RespVersion, ScanSettings};
 pub use rotation::{

@@ -6,7 +6,8 @@ use kvlab_protocol::resp::request::{DATA_PLACEHOLDER, KEY_PLACEHOLDER, parse_com
 
 use super::rotation::check_numbers;
 use super::{
-    Address, ClassSpec, KeyPattern, NumberLaw, Password, RequestSpec, Rotation, SettingsError,
+    Address, ClassSpec, KeyPattern, NumberLaw, Password, RecordSettings, RequestSpec, Rotation,
+    SettingsError,
 };
 use crate::record::OpClass;
 
@@ -34,6 +35,8 @@ pub struct RedisTarget {
     pub operations: Vec<RedisOperation>,
     /// What is sent instead of each operation's own command by weight.
     pub rotation: Option<Rotation>,
+    /// Keys, times to live and expected values from a list.
+    pub records: Option<RecordSettings>,
 }
 
 /// How a SCAN goes on.
@@ -90,6 +93,7 @@ impl RedisTarget {
             scan: None,
             operations,
             rotation: None,
+            records: None,
         }
     }
 

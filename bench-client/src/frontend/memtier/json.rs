@@ -29,7 +29,9 @@ use crate::report::certificate::Entry;
 pub fn render(results: &Results) -> String {
     let mut json = JsonWriter::default();
     configuration(&mut json, &results.config);
-    run_information(&mut json, &results.heading);
+    if !results.config.verify_only {
+        run_information(&mut json, &results.heading);
+    }
     for sheet in results.sheets() {
         json.object(&sheet.title);
         sheet_body(&mut json, &sheet, &results.layout);

@@ -17,6 +17,7 @@
 //! | [`check`] | rules that concern several options |
 //! | [`plan`] | the resolved run; `resolve` makes it from the options |
 //! | [`translate`] | from the plan to the settings of the engine; `traffic` what is sent, `secure` TLS |
+//! | `verification` | the run of `--data-verify` |
 //! | [`describe`] | from the plan to what is printed of it |
 //! | [`help`] | `--help` and `--version` |
 //! | [`model`] | the results of the runs, in memtier's terms |
@@ -71,6 +72,7 @@ pub mod text;
 mod traffic;
 pub mod translate;
 pub mod uri;
+mod verification;
 mod watch;
 
 pub use options::Options;

@@ -14,12 +14,12 @@ use std::time::Duration;
 use kvlab_timing::Rate;
 
 use super::credentials::Credentials;
-use super::import::Item;
 use super::number::{Range, Ratio};
 use super::options::{Family, OutputOptions, Protocol, ReadFallback, ReadPreference, TlsVersion};
 use super::pattern::{Pattern, Patterns};
 use crate::frontend::native::ErrorLimit;
 use crate::random;
+use crate::settings::Records;
 
 /// Everything that a run needs.
 #[derive(Clone, Debug)]
@@ -259,8 +259,8 @@ pub enum Size {
 pub struct Import {
     /// The file.
     pub path: PathBuf,
-    /// Its records; never empty.
-    pub items: Vec<Item>,
+    /// Its records.
+    pub records: Records,
     /// Keys of the key options instead of those of the file.
     pub generate_keys: bool,
     /// Times to live are ignored.
@@ -347,6 +347,15 @@ impl Plan {
         }
     }
 
+    /// The keys that are sent: those of the key options, or the records of a file from 1 on.
+    #[must_use]
+    pub fn sent_keys(&self) -> Keys {
+        match &self.import {
+            Some(import) if !import.generate_keys => self.keys.of_records(&import.records),
+            _ => self.keys.clone(),
+        }
+    }
+
     /// Seed of a run, from 1. Runs draw differently unless told otherwise: ten runs over the same
     /// keys in the same order would be one run measured ten times, and their spread says nothing.
     #[must_use]
@@ -364,6 +373,16 @@ impl Keys {
     #[must_use]
     pub fn count(&self) -> u64 {
         self.most - self.least + 1
+    }
+
+    /// The numbers of records, in the place of those of the options.
+    #[must_use]
+    pub fn of_records(&self, records: &Records) -> Self {
+        Self {
+            least: 1,
+            most: records.count() as u64,
+            ..self.clone()
+        }
     }
 
     /// The part of one client with pattern `P`: its first key and how many there are. The parts

@@ -17,6 +17,7 @@ use super::plan::{
 use super::refusal::Refusal;
 use super::{Name, UsageError};
 use crate::frontend::native::ErrorLimit;
+use crate::settings::Records;
 
 impl Plan {
     /// Resolves options that were checked. `entropy` is what `--randomize` takes its seed from.
@@ -34,9 +35,13 @@ impl Plan {
             test.clients.unwrap_or(DEFAULT_CLIENTS),
         );
         let keys = keys(&options.keys);
+        let sent = match &import {
+            Some(import) if !import.generate_keys => keys.of_records(&import.records),
+            _ => keys.clone(),
+        };
         let length = length(
             &options,
-            &keys,
+            &sent,
             &traffic,
             u64::from(threads) * u64::from(clients),
         );
@@ -363,12 +368,17 @@ fn imported(options: &Options, notes: &mut Vec<String>) -> Result<Option<Import>
             items.len()
         ));
     }
+    let records = items
+        .into_iter()
+        .map(|item| (item.key, item.data, item.expiry));
+    let records = Records::new(records)
+        .ok_or_else(|| Refusal::usage("--data-import: more than 4 GiB of values"))?;
     Ok(Some(Import {
         path: path.clone(),
-        items,
+        records,
         generate_keys: objects.generate_keys,
         no_expiry: objects.no_expiry,
-        verify: objects.verify,
+        verify: objects.verify || objects.verify_only,
         verify_only: objects.verify_only,
     }))
 }

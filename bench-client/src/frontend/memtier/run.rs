@@ -20,7 +20,7 @@ use super::client_csv::ClientStats;
 use super::files::{Files, Places, write_all};
 use super::getopt::{self, Given};
 use super::graphite::Graphite;
-use super::model::{Results, Run};
+use super::model::{Results, Row, Run, Verification};
 use super::options::{Family, Options};
 use super::plan::{Endpoint, Length, Plan};
 use super::progress::Meter;
@@ -28,9 +28,10 @@ use super::realtime::Realtime;
 use super::recorder::{Recorder, RowPlan};
 use super::statsd::Statsd;
 use super::translate::Translation;
+use super::verification::Verdict;
 use super::watch::Watch;
 use super::{Name, Refusal, help, show_config, text};
-use crate::engine::{Control, RunError, TlsFault, run as run_engine};
+use crate::engine::{Control, RunError, Silent, TlsFault, run as run_engine};
 use crate::frontend::native::Addresses;
 use crate::frontend::{Companion, ExitStatus, SignalWatch};
 use crate::host::{self, Host};
@@ -162,7 +163,12 @@ impl<'a> Session<'a> {
             end.failures.extend(printed.err().map(|e| e.to_string()));
         }
         let mut runs = Vec::new();
-        for number in 1..=self.plan.runs {
+        let (verify, verify_only) = match &self.plan.import {
+            Some(import) => (import.verify, import.verify_only),
+            None => (false, false),
+        };
+        let asked = if verify_only { 0 } else { self.plan.runs };
+        for number in 1..=asked {
             let run = self.one(number, &control, &mut end, stdout, stderr);
             let whole = run.is_whole();
             runs.push(run);
@@ -170,12 +176,18 @@ impl<'a> Session<'a> {
                 break;
             }
         }
+        // What a run wrote that did not come to its end is not known.
+        let verification = if verify && runs.iter().all(Run::is_whole) {
+            self.verify(runs.last(), &control, &mut end)
+        } else {
+            None
+        };
         let results = Results {
             config: self.plan.config(),
             heading: self.plan.heading(),
             layout: self.plan.layout(),
             runs,
-            verification: None,
+            verification,
         };
         let mut errors = self.files.finish(&results, stdout);
         if let Some(page) = self.page.as_ref().and_then(Runs::render) {
@@ -183,6 +195,27 @@ impl<'a> Session<'a> {
         }
         end.failures.extend(errors.iter().map(ToString::to_string));
         end.conclude(&self.plan, &results.runs, stderr)
+    }
+
+    /// Reads again what the last run wrote.
+    fn verify(&self, last: Option<&Run>, control: &Control, end: &mut End) -> Option<Verification> {
+        let sets = last.map(|run| run.rows.first().map_or(0, Row::good));
+        let Some((settings, keys)) = self.plan.verification(&self.settings, sets) else {
+            return Some(Verification::default());
+        };
+        match run_engine(&settings, control, &mut Silent) {
+            Ok(result) => {
+                let verdict = Verdict::of(keys, &result.summary);
+                end.interrupted |= result.summary.interrupted;
+                end.verdict = (verdict.counts.failed > 0).then_some(verdict);
+                Some(verdict.counts)
+            }
+            Err(error) => {
+                let text = format_args!("--data-verify: {error}");
+                end.refusal = Some(Refusal::new(ExitStatus::of_run(&error), text));
+                None
+            }
+        }
     }
 
     /// One run.
@@ -326,6 +359,8 @@ struct End {
     lost: Option<String>,
     /// A run that did not come about.
     refusal: Option<Refusal>,
+    /// What was written is not there.
+    verdict: Option<Verdict>,
     /// What could not be written.
     failures: Vec<String>,
 }
@@ -344,6 +379,9 @@ impl End {
                 self.outcomes.total()
             );
             status = Refusal::new(ExitStatus::TooManyErrors, text).tell(stderr);
+        }
+        if let Some(verdict) = &self.verdict {
+            status = Refusal::new(ExitStatus::TooManyErrors, verdict).tell(stderr);
         }
         if let Some(lost) = &self.lost {
             status = Refusal::new(ExitStatus::NoConnection, lost).tell(stderr);

@@ -86,6 +86,9 @@ impl Results {
     /// The tables, in the order in which they are printed.
     #[must_use]
     pub fn sheets(&self) -> Vec<Sheet> {
+        if self.config.verify_only {
+            return Vec::new();
+        }
         if self.config.run_count <= 1 {
             let run = self.runs.first().cloned().unwrap_or_else(|| Run::new(1));
             return vec![Sheet::of("ALL STATS".to_owned(), &run)];

@@ -17,8 +17,8 @@ use super::recorder::RowPlan;
 use super::resolve::float;
 use crate::settings::{
     self, Address, Arrivals, Backoff, Clients, ConnectSettings, Content, KeyPattern, KeySettings,
-    Load, MixOrder, Pipeline, PipelineMode, RedisTarget, Renew, RespVersion, ScanSettings,
-    Settings, SizeDistribution, Stop, Target, ValueSettings,
+    Load, MixOrder, Pipeline, PipelineMode, RecordSettings, RedisTarget, Renew, RespVersion,
+    ScanSettings, Settings, SizeDistribution, Stop, Target, ValueSettings,
 };
 
 /// The settings of a run, and what its classes are.
@@ -77,6 +77,14 @@ impl Plan {
                 most_cursors: *most,
             });
         }
+        if let Some(import) = &self.import {
+            target.records = Some(RecordSettings {
+                records: import.records.clone(),
+                own_keys: !import.generate_keys,
+                own_expiry: !import.no_expiry && self.values.expiry.is_none(),
+                compare: false,
+            });
+        }
         let rows = classes.rows();
         (target.operations, target.rotation) = classes.into_operations();
         let mut settings = Settings::new(Target::Redis(target));
@@ -102,6 +110,9 @@ impl Plan {
         settings.warmup = self.warmup;
         settings.keys = self.key_settings();
         settings.values = value_settings(&self.values);
+        if let Some(import) = &self.import {
+            settings.values.size = SizeDistribution::Records(import.records.clone());
+        }
         settings.mix = MixOrder::Cycle;
         settings.seed = self.seed;
         settings.timeout = self.request_timeout();
@@ -126,11 +137,6 @@ impl Plan {
                 Name::ReadServer,
                 !self.read_servers.is_empty(),
                 "reading from replicas",
-            ),
-            (
-                Name::DataImport,
-                self.import.is_some(),
-                "writing values from a file",
             ),
             (
                 Name::RetryOnError,
@@ -168,13 +174,13 @@ impl Plan {
     }
 
     fn key_settings(&self) -> KeySettings {
-        let keys = &self.keys;
+        let keys = self.sent_keys();
         let pattern = self.patterns().next().unwrap_or(Pattern::Random);
         KeySettings {
-            prefix: keys.prefix.clone(),
+            count: NonZeroU64::new(keys.count()).unwrap_or(NonZeroU64::MIN),
+            prefix: keys.prefix,
             width: 0,
             first: keys.least,
-            count: NonZeroU64::new(keys.count()).unwrap_or(NonZeroU64::MIN),
             pattern: self.key_pattern(pattern),
         }
     }
@@ -199,7 +205,7 @@ impl Plan {
             Pattern::Random => KeyPattern::Uniform,
             Pattern::Sequential => KeyPattern::Sequential,
             Pattern::Parallel => KeyPattern::Parallel,
-            Pattern::Gaussian => gaussian(&self.keys),
+            Pattern::Gaussian => gaussian(&self.sent_keys()),
             Pattern::Zipf => KeyPattern::ZipfByNumber {
                 exponent: self.keys.zipf_exponent,
             },

@@ -524,6 +524,43 @@ fn a_command_with_several_keys_takes_any_pattern() {
 }
 
 #[test]
+fn records_of_a_file_are_numbered_from_one_and_written_in_order() {
+    let path = std::env::temp_dir().join(format!("kvlab-records-{}", std::process::id()));
+    let dump = "dumpflags, time, exptime, nbytes, nsuffix, it_flags, clsid, nkey, key, data\n\
+                0, 0, 0, 5, 0, 0, 0, 1, a, one\n0, 0, 9, 5, 0, 0, 0, 1, b, two\n";
+    std::fs::write(&path, dump).unwrap();
+    let file = format!("--data-import={}", path.display());
+    let settings = translated(&[&file, "-n", "allkeys", "-c", "1", "-t", "1"]);
+    assert_eq!((settings.keys.first, settings.keys.count.get()), (1, 2));
+    assert_eq!(settings.stop.requests, Some(2));
+    let patterns: Vec<_> = operations(&settings).into_iter().map(|(.., p)| p).collect();
+    assert_eq!(
+        patterns,
+        [Some(KeyPattern::Sequential), Some(KeyPattern::Uniform)]
+    );
+    let records = |words: &[&str]| {
+        let Target::Redis(target) = translated(&[&[file.as_str()], words].concat()).target else {
+            panic!();
+        };
+        let records = target.records.unwrap();
+        assert_eq!(
+            (records.records.key(1), records.records.value(1)),
+            (&b"b"[..], &b"two"[..])
+        );
+        (records.own_keys, records.own_expiry)
+    };
+    assert_eq!(records(&[]), (true, true));
+    assert_eq!(records(&["--no-expiry"]), (true, false));
+    assert_eq!(records(&["--expiry-range", "1-2"]), (true, false));
+    assert_eq!(records(&["--generate-keys"]), (false, true));
+    let generated = translated(&[&file, "--generate-keys", "--key-minimum", "7"]);
+    assert_eq!(generated.keys.first, 7);
+    let none = translated(&[&file, "--no-expiry", "--expiry-range", "5-5"]);
+    assert_eq!(operations(&none)[0].0, "SET __key__ __data__");
+    std::fs::remove_file(&path).unwrap();
+}
+
+#[test]
 fn a_scan_has_a_row_for_its_begin_and_one_for_going_on() {
     let translation = plan(&[
         "--scan-incremental-iteration",
