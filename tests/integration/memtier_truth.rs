@@ -7,10 +7,10 @@
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
 use std::thread;
-use std::time::{Duration, Instant};
 
 use kvlab_bench_client::frontend::ExitStatus;
 use kvlab_mock_server::MockServer;
+use kvlab_timing::{Clock, Stamp};
 
 use super::memtier_cases::{Case, Ran, at_once};
 use super::resp_wire::mock;
@@ -39,6 +39,10 @@ fn answering(reply: &'static [u8]) -> SocketAddr {
         }
     });
     address
+}
+
+fn seconds_since(began: Stamp) -> f64 {
+    Clock::real().now().saturating_since(began) as f64 / 1e9
 }
 
 /// Response times in ms of a client with one connection that sends every 10 ms for five seconds, at
@@ -171,7 +175,7 @@ fn totals_are_the_sum_of_their_rows() {
 fn a_silent_server_ends_set_up_after_its_time_and_the_test_after_its_own() {
     at_once(&["-a secret", "--select-db 2", "-P resp3"], |step| {
         let line = format!("-t 1 -c 2 -n 10 --connection-stage-timeout 1 {step}");
-        let began = Instant::now();
+        let began = Clock::real().now();
         let ran = memtier(&line, answering(b""));
         assert_eq!(
             ran.status,
@@ -179,17 +183,13 @@ fn a_silent_server_ends_set_up_after_its_time_and_the_test_after_its_own() {
             "{step}: {}",
             ran.stderr
         );
-        assert!(began.elapsed() < Duration::from_secs(3), "{step}");
+        assert!(seconds_since(began) < 3.0, "{step}");
         assert!(ran.value()["ALL STATS"].is_object(), "{step}");
     });
-    let began = Instant::now();
+    let began = Clock::real().now();
     let ran = memtier("-t 1 -c 2 --test-time 1", answering(b""));
     assert_eq!(ran.status, ExitStatus::TooManyErrors, "{}", ran.stderr);
-    assert!(
-        began.elapsed() < Duration::from_secs(8),
-        "{:?}",
-        began.elapsed()
-    );
+    assert!(seconds_since(began) < 8.0, "{:?}", seconds_since(began));
     assert_eq!(ran.total("Count"), 0.0);
 }
 
@@ -197,15 +197,15 @@ fn a_silent_server_ends_set_up_after_its_time_and_the_test_after_its_own() {
 #[test]
 fn garbage_ends_the_run_with_an_error() {
     at_once(&["-a secret", "-n 10", "--test-time 60"], |more| {
-        let began = Instant::now();
+        let began = Clock::real().now();
         let address = answering(b"HTTP/1.1 400 Bad Request\r\n\r\n");
         let ran = memtier(&format!("-t 1 -c 2 {more}"), address);
         assert_ne!(ran.status, ExitStatus::Done, "{more}: {}", ran.stderr);
         assert!(ran.stderr.contains("error: "), "{more}: {}", ran.stderr);
         assert!(
-            began.elapsed() < Duration::from_secs(10),
+            seconds_since(began) < 10.0,
             "{more}: {:?}",
-            began.elapsed()
+            seconds_since(began)
         );
         assert_eq!(ran.total("Count"), 0.0, "{more}");
     });
