@@ -21,14 +21,16 @@ use rustls::client::{Resumption, WebPkiServerVerifier};
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
+use rustls::version::{TLS12, TLS13};
 use rustls::{
     AlertDescription, CertificateError, ClientConfig, ClientConnection, DigitallySignedStruct,
     Error, InconsistentKeys, InvalidMessage, RootCertStore, SignatureScheme,
+    SupportedProtocolVersion,
 };
 
 use crate::engine::worker::Arrival;
 use crate::engine::{RunError, TlsFault};
-use crate::settings::{Identity, TlsSettings, Trust};
+use crate::settings::{Identity, TlsSettings, TlsVersions, Trust};
 
 /// What all connections of a run are secured with.
 #[derive(Clone, Debug)]
@@ -57,7 +59,7 @@ impl Securing {
     pub(super) fn prepare(settings: &TlsSettings) -> Result<Self, RunError> {
         let unusable = |error: &dyn ToString| RunError::NoTls(error.to_string());
         let builder = ClientConfig::builder_with_provider(provider())
-            .with_safe_default_protocol_versions()
+            .with_protocol_versions(versions(settings.versions))
             .map_err(|error| unusable(&error))?;
         let verifier: Arc<dyn ServerCertVerifier> = match &settings.trust {
             Trust::Anything => Arc::new(AnyCertificate(provider())),
@@ -109,6 +111,17 @@ fn presented(identity: &Identity) -> Result<SingleCertAndKey, Error> {
     match certified.keys_match() {
         Err(error @ Error::InconsistentKeys(InconsistentKeys::KeyMismatch)) => Err(error),
         _ => Ok(SingleCertAndKey::from(certified)),
+    }
+}
+
+fn versions(wanted: TlsVersions) -> &'static [&'static SupportedProtocolVersion] {
+    static BOTH: [&SupportedProtocolVersion; 2] = [&TLS13, &TLS12];
+    static OLDER: [&SupportedProtocolVersion; 1] = [&TLS12];
+    static NEWER: [&SupportedProtocolVersion; 1] = [&TLS13];
+    match wanted {
+        TlsVersions::Both => &BOTH,
+        TlsVersions::V1_2 => &OLDER,
+        TlsVersions::V1_3 => &NEWER,
     }
 }
 
@@ -371,6 +384,34 @@ pub(super) const CIPHERTEXT: usize = 22 * 1024;
 mod tests {
     use super::*;
 
+    /// What a client says first.
+    fn hello(versions: TlsVersions) -> Vec<u8> {
+        let settings = TlsSettings {
+            versions,
+            ..TlsSettings::new("localhost").unwrap()
+        };
+        let settings = settings.trusting(Trust::Anything);
+        let mut secure = Securing::prepare(&settings).unwrap().begin(None).unwrap();
+        let mut sent = Vec::new();
+        assert!(secure.push(&mut sent).unwrap());
+        sent
+    }
+
+    #[test]
+    fn only_the_wanted_versions_are_offered() {
+        // Extension 43 of RFC 8446, 4.2.1: its length, that of the list, and the versions, where
+        // 0x0303 is TLS 1.2 and 0x0304 is TLS 1.3.
+        for (versions, extension) in [
+            (TlsVersions::V1_2, &[0, 43, 0, 3, 2, 3, 3][..]),
+            (TlsVersions::V1_3, &[0, 43, 0, 3, 2, 3, 4]),
+            (TlsVersions::Both, &[0, 43, 0, 5, 4, 3, 4, 3, 3]),
+        ] {
+            let hello = hello(versions);
+            let found = hello.windows(extension.len()).any(|part| part == extension);
+            assert!(found, "{versions:?}: {hello:?}");
+        }
+    }
+
     #[test]
     fn names_of_certificates_are_told_as_people_write_them() {
         for (told, name) in [
@@ -406,7 +447,7 @@ mod tests {
     fn certificates_of_version_1_are_shown_and_accepted_where_any_is() {
         let identity = Identity::from_pem(VERSION_1, VERSION_1).unwrap();
         let shown = Arc::new(presented(&identity).unwrap());
-        for version in [&rustls::version::TLS12, &rustls::version::TLS13] {
+        for version in [&TLS12, &TLS13] {
             for (trust, accepted) in [
                 (Trust::Anything, true),
                 (Trust::Authorities(identity.chain.clone()), false),
@@ -421,6 +462,7 @@ mod tests {
                     server_name: ServerName::try_from("localhost").unwrap(),
                     trust,
                     identity: Some(identity.clone()),
+                    versions: TlsVersions::Both,
                 };
                 let Ok(securing) = Securing::prepare(&settings) else {
                     // One that cannot be read is no authority either.
