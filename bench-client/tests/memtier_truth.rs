@@ -116,7 +116,7 @@ fn a_rate_is_kept_to_the_request_without_bursts() {
             let result = run(&mut World::new(MILLI / 10, 1_000), &line);
             let all = rate * threads * clients;
             let expected: Vec<u64> = (0..all * SECONDS)
-                .map(|number| (u128::from(number) * u128::from(SECOND) / u128::from(all)) as u64)
+                .map(|number| number * SECOND / all)
                 .collect();
             assert_eq!(sends(&result), expected, "{line}");
             let mut each: BTreeMap<_, u64> = BTreeMap::new();
