@@ -17,6 +17,7 @@ use bytes::BytesMut;
 use kvlab_protocol::resp::request::{NUMBER_PLACEHOLDER, Template, encode_command};
 use kvlab_protocol::resp::{ReplyKind, ReplySkimmer, error_prefix};
 
+use super::found;
 use super::records::{Expected, RecordRequests};
 use super::scan::{Scan, ScanState};
 use super::{
@@ -45,6 +46,8 @@ enum Special {
     Scan(Scan),
     /// Keys or values are those of records.
     Records(Box<RecordRequests>),
+    /// Requests are on several keys, and those found are counted.
+    Keys,
 }
 
 /// A request that can be sent.
@@ -80,7 +83,7 @@ impl RedisDriver {
                 let requests = RecordRequests::new(records, &commands);
                 Some(Special::Records(Box::new(requests)))
             }
-            (None, None) => None,
+            (None, None) => target.count_keys.then_some(Special::Keys),
         };
         Self {
             requests: commands
@@ -180,7 +183,7 @@ impl Driver for RedisDriver {
     ) {
         let plan = operation.plan;
         let sent = match &mut self.special {
-            None => false,
+            None | Some(Special::Keys) => false,
             Some(Special::Scan(scan)) => scan.encode(plan.class, &mut session.scan, out),
             Some(Special::Records(records)) => {
                 let request = self.requests.get(plan.request as usize);
@@ -217,6 +220,7 @@ impl Special {
                 answer
             }
             Self::Records(records) => records.look(&mut session.expected, frame, answer),
+            Self::Keys => found::keys_of(frame).unwrap_or(answer),
         }
     }
 }

@@ -37,6 +37,8 @@ pub struct RedisTarget {
     pub rotation: Option<Rotation>,
     /// Keys, times to live and expected values from a list.
     pub records: Option<RecordSettings>,
+    /// Array replies are of requests on several keys: the keys that were found are counted.
+    pub count_keys: bool,
 }
 
 /// How a SCAN goes on.
@@ -94,6 +96,7 @@ impl RedisTarget {
             operations,
             rotation: None,
             records: None,
+            count_keys: false,
         }
     }
 

@@ -539,7 +539,7 @@ impl Config {
             interval_ns: nanos(settings.interval),
             backoff: settings.backoff,
             connects: settings.connects,
-            separate: settings.clients == Clients::Separate && !routed,
+            separate: settings.clients != Clients::Pooled && !routed,
             staircase: settings.staircase,
             all_connections: share.all_connections,
             threads: share.threads,

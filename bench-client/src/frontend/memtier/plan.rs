@@ -76,6 +76,8 @@ pub struct Plan {
     pub seed: u64,
     /// All runs draw the same.
     pub same_seed: bool,
+    /// Each client draws its own.
+    pub distinct_clients: bool,
     /// Requests that may fail.
     pub max_errors: ErrorLimit,
     /// How many times `-D` was given.
