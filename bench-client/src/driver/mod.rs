@@ -13,6 +13,8 @@
 
 pub mod aerospike;
 mod found;
+mod misses;
+mod passing;
 mod records;
 pub mod redis;
 pub mod redis_cluster;
@@ -97,6 +99,12 @@ pub trait Driver {
         class
     }
 
+    /// What an answered operation ended with, where the whole reply has to be looked at for it.
+    #[inline]
+    fn judge(&self, _plan: &Plan, outcome: Outcome, _frame: &[u8]) -> Outcome {
+        outcome
+    }
+
     /// The request that is encoded next was sent here by [`Redirection::Ask`]; appends what has to
     /// stand before it. Both count as one request with one reply.
     fn ask(&mut self, _session: &mut Self::Session, _out: &mut BytesMut) {}
@@ -109,7 +117,18 @@ pub trait Driver {
         out: &mut BytesMut,
     );
 
-    /// Whether an attempt that ended so is followed by another; `attempt` counts from 0.
+    /// Whether the error that was read last may pass, so that its request is worth sending again.
+    /// Asked where the settings want requests sent again.
+    fn may_pass(&self) -> bool {
+        true
+    }
+
+    /// The words of the error that was read last, where they are kept.
+    fn words(&self) -> &str {
+        ""
+    }
+
+    /// Whether an attempt that ended so is followed by another at once; `attempt` counts from 0.
     fn retries(&mut self, _class: OpClass, _outcome: Outcome, _attempt: u8) -> bool {
         false
     }

@@ -18,15 +18,17 @@ use kvlab_protocol::resp::request::{NUMBER_PLACEHOLDER, Template, encode_command
 use kvlab_protocol::resp::{ReplyKind, ReplySkimmer, error_prefix};
 
 use super::found;
+use super::misses::Misses;
+use super::passing::Passing;
 use super::records::{Expected, RecordRequests};
 use super::scan::{Scan, ScanState};
 use super::{
-    Answer, Driver, Frame, GroupId, Operation, ProtocolError, Refusal, Role, Step, Topology,
+    Answer, Driver, Frame, GroupId, Operation, Plan, ProtocolError, Refusal, Role, Step, Topology,
 };
 use crate::keyspace::{FurtherKeys, KeySpace};
-use crate::record::{ErrorKind, OpClass};
+use crate::record::{ErrorKind, OpClass, Outcome};
 use crate::settings::{
-    Address, Command, RedisTarget, RespVersion, SizeDistribution, ValueSettings,
+    Address, Command, MissRule, RedisTarget, RespVersion, SizeDistribution, ValueSettings,
 };
 
 /// The driver for one RESP server.
@@ -37,6 +39,10 @@ pub struct RedisDriver {
     handshake: Vec<(BytesMut, bool)>,
     topology: VecDeque<Topology>,
     special: Option<Special>,
+    /// What is known of errors, where requests are sent again or failures are told.
+    passing: Option<Passing>,
+    /// Where nil is not all that means that nothing was found.
+    misses: Option<Misses>,
 }
 
 /// What is not sent by template alone.
@@ -93,6 +99,11 @@ impl RedisDriver {
             handshake: handshake(target),
             topology: pool(target.address),
             special,
+            passing: target.retry_on.as_ref().map(Passing::new),
+            misses: match target.misses {
+                MissRule::ByCommand => Misses::new(&commands),
+                MissRule::Nil => None,
+            },
         }
     }
 }
@@ -153,6 +164,9 @@ impl Driver for RedisDriver {
                     ReplyKind::Nil => Answer::Miss,
                     ReplyKind::Error => {
                         let frame = bytes.get(..skim.len).unwrap_or_default();
+                        if let Some(passing) = &mut self.passing {
+                            passing.note(error_text(frame));
+                        }
                         Answer::Error(ErrorKind::new(error_prefix(frame)))
                     }
                     ReplyKind::Push => Answer::Push,
@@ -164,6 +178,22 @@ impl Driver for RedisDriver {
             }
             frame
         }))
+    }
+
+    #[inline]
+    fn judge(&self, plan: &Plan, outcome: Outcome, frame: &[u8]) -> Outcome {
+        match &self.misses {
+            None => outcome,
+            Some(misses) => misses.judge(plan.request, outcome, frame),
+        }
+    }
+
+    fn may_pass(&self) -> bool {
+        self.passing.as_ref().is_none_or(Passing::may_pass)
+    }
+
+    fn words(&self) -> &str {
+        self.passing.as_ref().map_or("", Passing::words)
     }
 
     #[inline]

@@ -20,14 +20,15 @@ use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, Server
 use rustls::client::{Resumption, WebPkiServerVerifier};
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::version::{TLS12, TLS13};
 use rustls::{
     AlertDescription, CertificateError, ClientConfig, ClientConnection, DigitallySignedStruct,
-    Error, InvalidMessage, RootCertStore, SignatureScheme,
+    Error, InvalidMessage, RootCertStore, SignatureScheme, SupportedProtocolVersion,
 };
 
 use crate::engine::worker::Arrival;
 use crate::engine::{RunError, TlsFault};
-use crate::settings::{TlsSettings, Trust};
+use crate::settings::{TlsSettings, TlsVersions, Trust};
 
 /// What all connections of a run are secured with.
 #[derive(Clone, Debug)]
@@ -56,7 +57,7 @@ impl Securing {
     pub(super) fn prepare(settings: &TlsSettings) -> Result<Self, RunError> {
         let unusable = |error: &dyn ToString| RunError::NoTls(error.to_string());
         let builder = ClientConfig::builder_with_provider(provider())
-            .with_safe_default_protocol_versions()
+            .with_protocol_versions(versions(settings.versions))
             .map_err(|error| unusable(&error))?;
         let verifier: Arc<dyn ServerCertVerifier> = match &settings.trust {
             Trust::Anything => Arc::new(AnyCertificate(provider())),
@@ -93,6 +94,17 @@ impl Securing {
             ended: false,
             early: None,
         })
+    }
+}
+
+fn versions(wanted: TlsVersions) -> &'static [&'static SupportedProtocolVersion] {
+    static BOTH: [&SupportedProtocolVersion; 2] = [&TLS13, &TLS12];
+    static OLDER: [&SupportedProtocolVersion; 1] = [&TLS12];
+    static NEWER: [&SupportedProtocolVersion; 1] = [&TLS13];
+    match wanted {
+        TlsVersions::Both => &BOTH,
+        TlsVersions::V1_2 => &OLDER,
+        TlsVersions::V1_3 => &NEWER,
     }
 }
 
@@ -336,6 +348,34 @@ pub(super) const CIPHERTEXT: usize = 22 * 1024;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What a client says first.
+    fn hello(versions: TlsVersions) -> Vec<u8> {
+        let settings = TlsSettings {
+            versions,
+            ..TlsSettings::new("localhost").unwrap()
+        };
+        let settings = settings.trusting(Trust::Anything);
+        let mut secure = Securing::prepare(&settings).unwrap().begin(None).unwrap();
+        let mut sent = Vec::new();
+        assert!(secure.push(&mut sent).unwrap());
+        sent
+    }
+
+    #[test]
+    fn only_the_wanted_versions_are_offered() {
+        // Extension 43 of RFC 8446, 4.2.1: its length, that of the list, and the versions, where
+        // 0x0303 is TLS 1.2 and 0x0304 is TLS 1.3.
+        for (versions, extension) in [
+            (TlsVersions::V1_2, &[0, 43, 0, 3, 2, 3, 3][..]),
+            (TlsVersions::V1_3, &[0, 43, 0, 3, 2, 3, 4]),
+            (TlsVersions::Both, &[0, 43, 0, 5, 4, 3, 4, 3, 3]),
+        ] {
+            let hello = hello(versions);
+            let found = hello.windows(extension.len()).any(|part| part == extension);
+            assert!(found, "{versions:?}: {hello:?}");
+        }
+    }
 
     #[test]
     fn names_of_certificates_are_told_as_people_write_them() {

@@ -70,6 +70,8 @@ pub struct Plan {
     pub reconnect: Reconnect,
     /// Sending again what failed.
     pub retry: Option<Retry>,
+    /// What failed for good is appended to it.
+    pub failed_keys: Option<PathBuf>,
     /// Clients that come step by step.
     pub staircase: Option<Staircase>,
     /// Seed of the first run.
@@ -80,6 +82,8 @@ pub struct Plan {
     pub distinct_clients: bool,
     /// Requests that may fail.
     pub max_errors: ErrorLimit,
+    /// Errors of one's own commands about the type of a value are not among those that may not be.
+    pub tolerates_other_types: bool,
     /// How many times `-D` was given.
     pub debug: u32,
     /// Files and what is printed.
@@ -305,8 +309,6 @@ pub struct Retry {
     pub only_on: Vec<String>,
     /// Requests of one connection that wait to be sent again.
     pub most_queued: u32,
-    /// What failed for good is appended to it.
-    pub failed_keys: Option<PathBuf>,
 }
 
 /// Clients that come step by step.

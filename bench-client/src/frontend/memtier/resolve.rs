@@ -79,6 +79,7 @@ impl Plan {
             import,
             reconnect: reconnect(&options),
             retry: retry(&options),
+            failed_keys: options.retry.failed_keys_file.clone(),
             staircase: staircase(&options, clients),
             seed: match options.own.seed {
                 Some(seed) => seed,
@@ -88,6 +89,8 @@ impl Plan {
             same_seed: options.own.same_seed,
             distinct_clients: test.distinct_client_seed,
             max_errors: options.own.max_errors.unwrap_or(ErrorLimit::Share(0.01)),
+            tolerates_other_types: options.own.max_errors.is_none()
+                && !options.commands.commands.is_empty(),
             debug: options.connection.debug,
             own_output: OwnOutput {
                 json_lines: options.own.json_lines.clone(),
@@ -234,7 +237,6 @@ fn retry(options: &Options) -> Option<Retry> {
             None | Some(0) => options.test.pipeline.unwrap_or(1).saturating_mul(4).max(64),
             Some(most) => most,
         },
-        failed_keys: retry.failed_keys_file.clone(),
     })
 }
 

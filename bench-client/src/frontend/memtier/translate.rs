@@ -10,15 +10,15 @@ use std::time::Duration;
 use kvlab_timing::Rate;
 
 use super::Name;
-use super::options::{Protocol, TlsVersion};
+use super::options::Protocol;
 use super::pattern::Pattern;
 use super::plan::{Keys, Length, Plan, Size, Traffic, Values};
 use super::recorder::RowPlan;
 use super::resolve::float;
 use crate::settings::{
     self, Address, Arrivals, Backoff, Clients, ConnectSettings, Content, KeyPattern, KeySettings,
-    Load, MixOrder, Pipeline, PipelineMode, RecordSettings, RedisTarget, Renew, RespVersion,
-    ScanSettings, Settings, SizeDistribution, Stop, Target, ValueSettings,
+    Load, MissRule, MixOrder, Pipeline, PipelineMode, RecordSettings, RedisTarget, Renew,
+    RespVersion, RetryOn, ScanSettings, Settings, SizeDistribution, Stop, Target, ValueSettings,
 };
 
 /// The settings of a run, and what its classes are.
@@ -78,6 +78,15 @@ impl Plan {
             });
         }
         target.count_keys = matches!(&self.traffic, Traffic::SetGet(both) if both.keys_per_get > 1);
+        if self.retry.is_some() || self.failed_keys.is_some() {
+            let only_on = self.retry.as_ref().map(|retry| retry.only_on.clone());
+            target.retry_on = Some(RetryOn {
+                prefixes: only_on.unwrap_or_default(),
+            });
+        }
+        if !self.output.miss_tracking_off {
+            target.misses = MissRule::ByCommand;
+        }
         if let Some(import) = &self.import {
             target.records = Some(RecordSettings {
                 records: import.records.clone(),
@@ -124,34 +133,19 @@ impl Plan {
         settings.connect_timeout = self.reconnect.timeout;
         settings.connects = self.connects();
         settings.backoff = self.backoff();
+        settings.retry = self.retry.as_ref().map(|retry| settings::Retry {
+            most: retry.most,
+            wait: retry.wait,
+            factor: retry.factor,
+            most_waiting: retry.most_queued,
+        });
         Ok(Translation { settings, rows })
     }
 
     /// What is asked for beside the load itself and is not there.
     fn lacks(&self) -> Result<(), Lack> {
-        for (name, missing, what) in [
-            (
-                Name::TlsProtocols,
-                self.tls.as_ref().is_some_and(|tls| {
-                    let has = |version| tls.versions.contains(&version);
-                    !(has(TlsVersion::V1_2) && has(TlsVersion::V1_3))
-                }),
-                "one version of TLS alone",
-            ),
-            (
-                Name::ReadServer,
-                !self.read_servers.is_empty(),
-                "reading from replicas",
-            ),
-            (
-                Name::RetryOnError,
-                self.retry.is_some(),
-                "sending a request again",
-            ),
-        ] {
-            if missing {
-                return Err(Lack::new(name, what));
-            }
+        if !self.read_servers.is_empty() {
+            return Err(Lack::new(Name::ReadServer, "reading from replicas"));
         }
         Ok(())
     }
@@ -261,6 +255,10 @@ impl Plan {
         }
         Backoff {
             first: FIRST_WAIT,
+            factor: match self.reconnect.backoff_factor {
+                0.0 => 1.0,
+                factor => factor,
+            },
             most: if self.reconnect.backoff_factor > 1.0 {
                 LONGEST_WAIT
             } else {

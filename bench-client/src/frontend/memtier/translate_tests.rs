@@ -454,6 +454,7 @@ fn reconnects_wait_as_in_the_original_when_asked_for() {
         backoff(&["--reconnect-on-error"]),
         Backoff {
             first: second,
+            factor: 1.0,
             most: second,
             attempts: u32::MAX
         }
@@ -463,9 +464,12 @@ fn reconnects_wait_as_in_the_original_when_asked_for() {
         "--max-reconnect-attempts",
         "5",
         "--reconnect-backoff-factor",
-        "2",
+        "1.5",
     ]);
     assert_eq!((some.most.as_secs(), some.attempts), (60, 5));
+    // Whole random bits give the bound: 1, 1.5, 2.25 s and so on, up to a minute.
+    let bounds = [1, 2, 3, 50].map(|failures| some.wait_ns(failures, u64::MAX) / 1_000_000);
+    assert_eq!(bounds, [1_000, 1_500, 2_250, 60_000]);
 }
 
 #[test]
@@ -635,12 +639,50 @@ fn a_socket_file_takes_the_place_of_host_and_port() {
 }
 
 #[test]
+fn retries_are_bounded_by_what_is_asked_for() {
+    assert_eq!(translated(&["-c", "1"]).retry, None);
+    let words = [
+        "--retry-on-error",
+        "--max-retries",
+        "5",
+        "--retry-backoff-ms",
+        "20",
+        "--retry-backoff-factor",
+        "1.5",
+        "--retry-on",
+        "LOADING,BUSY",
+        "--max-retry-queue",
+        "7",
+    ];
+    let settings = translated(&words);
+    let retry = settings.retry.unwrap();
+    assert_eq!((retry.most, retry.most_waiting), (Some(5), 7));
+    assert_eq!((retry.wait, retry.factor), (Duration::from_millis(20), 1.5));
+    let on = |settings: &Settings| match &settings.target {
+        Target::Redis(target) => target.retry_on.clone(),
+        Target::Aerospike(_) => None,
+    };
+    let prefixes = vec!["LOADING".to_owned(), "BUSY".to_owned()];
+    assert_eq!(on(&settings), Some(RetryOn { prefixes }));
+    // As the original derives them: without end, at once, four pipelines and at least 64 in wait.
+    let retry = translated(&["--retry-on-error", "--pipeline", "50"])
+        .retry
+        .unwrap();
+    assert_eq!(
+        (retry.most, retry.wait, retry.most_waiting),
+        (None, Duration::ZERO, 200)
+    );
+    let retry = translated(&["--retry-on-error"]).retry.unwrap();
+    assert_eq!(retry.most_waiting, 64);
+    // A file of what failed needs the words of errors, and nothing is sent again for it.
+    let told = translated(&["--failed-keys-file", "/tmp/failed"]);
+    assert_eq!((told.retry, on(&told)), (None, Some(RetryOn::default())));
+}
+
+#[test]
 fn what_is_not_there_is_refused_by_name() {
-    for (words, option) in [(&["--retry-on-error"][..], "--retry-on-error")] {
-        let text = lack(words);
-        assert!(
-            text.starts_with(option) && text.ends_with("is not supported yet"),
-            "{words:?}: {text}"
-        );
-    }
+    assert_eq!(
+        lack(&["--read-server", "localhost:7001"]),
+        "--read-server: reading from replicas is not supported yet"
+    );
 }

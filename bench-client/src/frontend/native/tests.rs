@@ -129,6 +129,7 @@ fn every_option_of_the_connections_arrives() {
     assert_eq!(settings.connect_timeout, Duration::from_secs(3));
     let backoff = Backoff {
         first: Duration::from_millis(5),
+        factor: 2.0,
         most: Duration::from_secs(2),
         attempts: 3,
     };
