@@ -370,6 +370,7 @@ fn keys_of_the_options_take_the_values_of_a_file() {
                 "gen-",
                 "--key-pattern",
                 pattern,
+                "--distinct-client-seed",
                 "--data-verify",
             ]);
             let (verified, failed) = ran.counts();
@@ -484,6 +485,46 @@ fn an_empty_value_is_a_hit() {
     });
 }
 
+/// Ten keys are there, of twenty that are read four at a time.
+#[test]
+fn reads_of_several_keys_count_the_keys_they_find() {
+    servers(|server| {
+        server.reset();
+        for key in (1..=20).step_by(2) {
+            server.ask(&format!("SET memtier-{key} v"));
+        }
+        let ran = server.done(&[
+            "-t",
+            "1",
+            "-c",
+            "1",
+            "-n",
+            "100",
+            "--ratio",
+            "0:4",
+            "--multi-key-get",
+            "4",
+            "--key-minimum",
+            "1",
+            "--key-maximum",
+            "20",
+            "--key-pattern",
+            "S:S",
+        ]);
+        server.assert_calls(&[("mget", 100), ("get", 0)]);
+        assert_eq!(ran.number("Gets", "Count"), 100.0);
+        for row in ["Gets", "Totals"] {
+            let rates = ["Ops/sec", "Hits/sec", "Misses/sec"].map(|key| ran.number(row, key));
+            // Two of each four are there; the rates are rounded to two digits.
+            let twice = 2.0 * rates[0];
+            assert!(
+                (rates[1] - twice).abs() < 0.03 && (rates[2] - twice).abs() < 0.03,
+                "{rates:?}"
+            );
+        }
+    });
+}
+
 /// The original adds the bytes of arbitrary commands to its totals twice.
 #[test]
 fn totals_are_the_sum_of_the_rows() {
@@ -531,6 +572,7 @@ fn zipf_keys_are_as_frequent_as_their_numbers_say() {
                 &high,
                 "--command=INCR __key__",
                 "--command-key-pattern=Z",
+                "--distinct-client-seed",
             ]);
             let mut seen = Vec::new();
             for key in least..=most {

@@ -12,6 +12,7 @@
 //! the connection's sequence and expects exactly one frame as its reply, in order.
 
 pub mod aerospike;
+mod found;
 mod misses;
 mod passing;
 mod records;
@@ -207,6 +208,13 @@ pub enum Answer {
     Hit,
     /// Nothing under the key.
     Miss,
+    /// Done, with so many of several keys found: a hit if there was one.
+    Keys {
+        /// Keys with something under them.
+        found: u32,
+        /// Keys with nothing under them.
+        missing: u32,
+    },
     /// An error.
     Error(ErrorKind),
     /// Not a reply to any request: pushed by the server.

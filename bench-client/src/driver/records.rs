@@ -15,7 +15,7 @@ use kvlab_protocol::resp::request::{
     DATA_PLACEHOLDER, KEY_PLACEHOLDER, NUMBER_PLACEHOLDER, encode_argument, encode_head,
 };
 
-use super::{Answer, Operation};
+use super::{Answer, Operation, found};
 use crate::keyspace::FurtherKeys;
 use crate::record::ErrorKind;
 use crate::settings::{Command, RecordSettings};
@@ -126,7 +126,10 @@ impl RecordRequests {
 
     /// What a reply says, compared with the record that was asked for.
     pub(super) fn look(&self, expected: &mut Expected, frame: &[u8], answer: Answer) -> Answer {
-        if !self.settings.compare || answer == Answer::Push {
+        if !self.settings.compare {
+            return found::keys_of(frame).unwrap_or(answer);
+        }
+        if answer == Answer::Push {
             return answer;
         }
         // Replies of the conversation at the beginning come before any request about a record.

@@ -17,6 +17,7 @@ use bytes::BytesMut;
 use kvlab_protocol::resp::request::{NUMBER_PLACEHOLDER, Template, encode_command};
 use kvlab_protocol::resp::{ReplyKind, ReplySkimmer, error_prefix};
 
+use super::found;
 use super::misses::Misses;
 use super::passing::Passing;
 use super::records::{Expected, RecordRequests};
@@ -51,6 +52,8 @@ enum Special {
     Scan(Scan),
     /// Keys or values are those of records.
     Records(Box<RecordRequests>),
+    /// Requests are on several keys, and those found are counted.
+    Keys,
 }
 
 /// A request that can be sent.
@@ -86,7 +89,7 @@ impl RedisDriver {
                 let requests = RecordRequests::new(records, &commands);
                 Some(Special::Records(Box::new(requests)))
             }
-            (None, None) => None,
+            (None, None) => target.count_keys.then_some(Special::Keys),
         };
         Self {
             requests: commands
@@ -210,7 +213,7 @@ impl Driver for RedisDriver {
     ) {
         let plan = operation.plan;
         let sent = match &mut self.special {
-            None => false,
+            None | Some(Special::Keys) => false,
             Some(Special::Scan(scan)) => scan.encode(plan.class, &mut session.scan, out),
             Some(Special::Records(records)) => {
                 let request = self.requests.get(plan.request as usize);
@@ -247,6 +250,7 @@ impl Special {
                 answer
             }
             Self::Records(records) => records.look(&mut session.expected, frame, answer),
+            Self::Keys => found::keys_of(frame).unwrap_or(answer),
         }
     }
 }

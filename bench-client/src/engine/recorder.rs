@@ -159,6 +159,17 @@ impl Recorder {
         }
     }
 
+    /// A reply told found keys from missing ones.
+    #[cold]
+    pub(crate) fn keys(&mut self, kind: RowKind, class: OpClass, found: u32, missing: u32) {
+        if (kind == RowKind::Load || self.in_warmup)
+            && let Some(tally) = self.tally.class_mut(class)
+        {
+            tally.keys_found += u64::from(found);
+            tally.keys_missing += u64::from(missing);
+        }
+    }
+
     /// A request was sent on to another node: for good, or by an ASK for this time.
     pub(crate) fn redirected(&mut self, kind: RowKind, class: OpClass, asked: bool) {
         if (kind == RowKind::Load || self.in_warmup)

@@ -42,6 +42,8 @@ pub struct RedisTarget {
     pub rotation: Option<Rotation>,
     /// Keys, times to live and expected values from a list.
     pub records: Option<RecordSettings>,
+    /// Array replies are of requests on several keys: the keys that were found are counted.
+    pub count_keys: bool,
 }
 
 /// Which errors are worth sending a request again for: those that may pass, and of them only those
@@ -120,6 +122,7 @@ impl RedisTarget {
             operations,
             rotation: None,
             records: None,
+            count_keys: false,
         }
     }
 

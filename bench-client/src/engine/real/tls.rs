@@ -20,15 +20,17 @@ use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, Server
 use rustls::client::{Resumption, WebPkiServerVerifier};
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::version::{TLS12, TLS13};
 use rustls::{
     AlertDescription, CertificateError, ClientConfig, ClientConnection, DigitallySignedStruct,
-    Error, InvalidMessage, RootCertStore, SignatureScheme, SupportedProtocolVersion,
+    Error, InconsistentKeys, InvalidMessage, RootCertStore, SignatureScheme,
+    SupportedProtocolVersion,
 };
 
 use crate::engine::worker::Arrival;
 use crate::engine::{RunError, TlsFault};
-use crate::settings::{TlsSettings, TlsVersions, Trust};
+use crate::settings::{Identity, TlsSettings, TlsVersions, Trust};
 
 /// What all connections of a run are secured with.
 #[derive(Clone, Debug)]
@@ -71,9 +73,11 @@ impl Securing {
             .with_custom_certificate_verifier(verifier);
         let mut config = match &settings.identity {
             None => builder.with_no_client_auth(),
-            Some(identity) => builder
-                .with_client_auth_cert(identity.chain.clone(), identity.key.clone_key())
-                .map_err(|error| unusable(&format_args!("the client's certificate: {error}")))?,
+            Some(identity) => {
+                builder.with_client_cert_resolver(Arc::new(presented(identity).map_err(
+                    |error| unusable(&format_args!("the client's certificate: {error}")),
+                )?))
+            }
         };
         config.resumption = Resumption::disabled();
         Ok(Self {
@@ -94,6 +98,19 @@ impl Securing {
             ended: false,
             early: None,
         })
+    }
+}
+
+/// The client's certificate as it is shown to servers. Whether it is one they can read is for them to
+/// say: certificates of version 1, which OpenSSL makes by default, are none for our verifier.
+fn presented(identity: &Identity) -> Result<SingleCertAndKey, Error> {
+    let key = provider()
+        .key_provider
+        .load_private_key(identity.key.clone_key())?;
+    let certified = CertifiedKey::new(identity.chain.clone(), key);
+    match certified.keys_match() {
+        Err(error @ Error::InconsistentKeys(InconsistentKeys::KeyMismatch)) => Err(error),
+        _ => Ok(SingleCertAndKey::from(certified)),
     }
 }
 
@@ -298,7 +315,9 @@ pub(super) fn fault_in(error: &io::Error) -> Option<&TlsFault> {
     error.get_ref()?.downcast_ref()
 }
 
-/// Accepts every certificate. Signatures are checked all the same: the server has the key.
+/// Accepts every certificate. Signatures are checked all the same, so that the server has the key;
+/// only where the verifier cannot read the certificate (version 1, as OpenSSL makes them by default)
+/// there is nothing to check with.
 #[derive(Debug)]
 struct AnyCertificate(Arc<CryptoProvider>);
 
@@ -321,7 +340,9 @@ impl ServerCertVerifier for AnyCertificate {
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
         let algorithms = &self.0.signature_verification_algorithms;
-        rustls::crypto::verify_tls12_signature(message, cert, dss, algorithms)
+        unless_unreadable(rustls::crypto::verify_tls12_signature(
+            message, cert, dss, algorithms,
+        ))
     }
 
     fn verify_tls13_signature(
@@ -331,11 +352,25 @@ impl ServerCertVerifier for AnyCertificate {
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
         let algorithms = &self.0.signature_verification_algorithms;
-        rustls::crypto::verify_tls13_signature(message, cert, dss, algorithms)
+        unless_unreadable(rustls::crypto::verify_tls13_signature(
+            message, cert, dss, algorithms,
+        ))
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.0.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+/// Passes over certificates that the verifier cannot read.
+fn unless_unreadable(
+    checked: Result<HandshakeSignatureValid, Error>,
+) -> Result<HandshakeSignatureValid, Error> {
+    match checked {
+        Err(Error::InvalidCertificate(CertificateError::Other(_))) => {
+            Ok(HandshakeSignatureValid::assertion())
+        }
+        other => other,
     }
 }
 
@@ -386,6 +421,66 @@ mod tests {
             ("other", "other"),
         ] {
             assert_eq!(bare(told), name);
+        }
+    }
+    const VERSION_1: &[u8] = include_bytes!("../../../tests/data/tls/version-1.pem");
+
+    /// Everything one side has to say, to the other; what comes of it.
+    fn pass<A, B>(
+        from: &mut rustls::ConnectionCommon<A>,
+        to: &mut rustls::ConnectionCommon<B>,
+    ) -> Result<(), Error> {
+        let mut bytes = Vec::new();
+        while from.wants_write() {
+            from.write_tls(&mut bytes).unwrap();
+        }
+        let mut rest = bytes.as_slice();
+        while !rest.is_empty() {
+            to.read_tls(&mut rest).unwrap();
+            to.process_new_packets()?;
+        }
+        Ok(())
+    }
+
+    /// The test certificates of Redis itself are of this kind.
+    #[test]
+    fn certificates_of_version_1_are_shown_and_accepted_where_any_is() {
+        let identity = Identity::from_pem(VERSION_1, VERSION_1).unwrap();
+        let shown = Arc::new(presented(&identity).unwrap());
+        for version in [&TLS12, &TLS13] {
+            for (trust, accepted) in [
+                (Trust::Anything, true),
+                (Trust::Authorities(identity.chain.clone()), false),
+            ] {
+                let server = rustls::ServerConfig::builder_with_provider(provider())
+                    .with_protocol_versions(&[version])
+                    .unwrap()
+                    .with_no_client_auth()
+                    .with_cert_resolver(Arc::clone(&shown) as _);
+                let mut server = rustls::ServerConnection::new(Arc::new(server)).unwrap();
+                let settings = TlsSettings {
+                    server_name: ServerName::try_from("localhost").unwrap(),
+                    trust,
+                    identity: Some(identity.clone()),
+                    versions: TlsVersions::Both,
+                };
+                let Ok(securing) = Securing::prepare(&settings) else {
+                    // One that cannot be read is no authority either.
+                    assert!(!accepted);
+                    continue;
+                };
+                let mut client = securing.begin(None).unwrap().connection;
+                let mut done = Ok(());
+                for _ in 0..3 {
+                    done = done.and(pass(&mut client, &mut server));
+                    done = done.and(pass(&mut server, &mut client));
+                }
+                assert_eq!(
+                    done.is_ok() && !client.is_handshaking(),
+                    accepted,
+                    "{done:?}"
+                );
+            }
         }
     }
 }

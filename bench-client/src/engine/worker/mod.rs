@@ -552,7 +552,7 @@ impl Config {
             interval_ns: nanos(settings.interval),
             backoff: settings.backoff,
             connects: settings.connects,
-            separate: settings.clients == Clients::Separate && !routed,
+            separate: settings.clients != Clients::Pooled && !routed,
             retry: settings.retry,
             failures: settings.failures.clone(),
             staircase: settings.staircase,

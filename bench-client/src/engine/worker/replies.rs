@@ -70,6 +70,7 @@ impl<D: Driver> Worker<D> {
             let whole = rest.get(..frame.len).unwrap_or(rest);
             used += frame.len;
             let mut redirection = None;
+            let mut keys = None;
             let outcome = match frame.answer {
                 Answer::Redirected { kind, to } => {
                     redirection = Some(to);
@@ -77,6 +78,14 @@ impl<D: Driver> Worker<D> {
                 }
                 Answer::Hit => Outcome::Hit,
                 Answer::Miss => Outcome::Miss,
+                Answer::Keys { found, missing } => {
+                    keys = Some((found, missing));
+                    if found > 0 {
+                        Outcome::Hit
+                    } else {
+                        Outcome::Miss
+                    }
+                }
                 Answer::Error(kind) => Outcome::Error(kind),
                 Answer::Push => {
                     self.recorder.tally.pushes += 1;
@@ -96,6 +105,10 @@ impl<D: Driver> Worker<D> {
             }
             if flight.is_load() {
                 self.conns[place].failures = 0;
+                if let Some((found, missing)) = keys {
+                    let class = flight.plan.class;
+                    self.recorder.keys(flight.kind, class, found, missing);
+                }
                 let outcome = self.driver.judge(&flight.plan, outcome, whole);
                 let reply = Some((arrival, frame.len));
                 match redirection.filter(|_| self.may_redirect(&flight)) {

@@ -78,6 +78,8 @@ pub struct Plan {
     pub seed: u64,
     /// All runs draw the same.
     pub same_seed: bool,
+    /// Each client draws its own.
+    pub distinct_clients: bool,
     /// Requests that may fail.
     pub max_errors: ErrorLimit,
     /// Errors of one's own commands about the type of a value are not among those that may not be.

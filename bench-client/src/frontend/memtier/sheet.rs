@@ -187,15 +187,15 @@ impl Line {
     #[must_use]
     pub fn of(row: Row, duration: Duration, connection_errors: u64) -> Self {
         let rate = |count| per_second(count, duration);
-        let hits_apart = row.kind.has_hits();
+        let (hits, misses) = if row.kind.has_hits() {
+            row.hits_and_misses()
+        } else {
+            (0, 0)
+        };
         let rates = Rates {
             ops: rate(row.good()),
-            hits: if hits_apart { rate(hits(&row)) } else { 0.0 },
-            misses: if hits_apart {
-                rate(row.outcomes.misses)
-            } else {
-                0.0
-            },
+            hits: rate(hits),
+            misses: rate(misses),
             errors: rate(row.outcomes.errors),
             moved: rate(row.moved),
             asked: rate(row.asked),
@@ -297,10 +297,6 @@ impl Spread {
             reach: student_t_95(rates.len() - 1) * deviation / count.sqrt(),
         })
     }
-}
-
-fn hits(row: &Row) -> u64 {
-    row.outcomes.hits
 }
 
 fn best<'a>(runs: &[&'a Run]) -> Option<&'a Run> {

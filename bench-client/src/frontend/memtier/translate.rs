@@ -77,6 +77,7 @@ impl Plan {
                 most_cursors: *most,
             });
         }
+        target.count_keys = matches!(&self.traffic, Traffic::SetGet(both) if both.keys_per_get > 1);
         if self.retry.is_some() || self.failed_keys.is_some() {
             let only_on = self.retry.as_ref().map(|retry| retry.only_on.clone());
             target.retry_on = Some(RetryOn {
@@ -102,7 +103,11 @@ impl Plan {
             .ok()
             .and_then(NonZeroU32::new)
             .ok_or_else(|| Lack::new(Name::Clients, "more than 4294967295 connections"))?;
-        settings.clients = Clients::Separate;
+        settings.clients = if self.distinct_clients {
+            Clients::Separate
+        } else {
+            Clients::Alike
+        };
         settings.staircase = self.stairs();
         settings.pipeline = Pipeline {
             depth: NonZeroU32::new(self.pipeline).unwrap_or(NonZeroU32::MIN),

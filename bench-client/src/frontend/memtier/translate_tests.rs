@@ -45,7 +45,9 @@ fn counts_are_per_client() {
     assert_eq!(settings.stop.requests, Some(3 * 5 * 70));
     assert_eq!(settings.stop.duration, None);
     assert_eq!(settings.pipeline.depth.get(), 4);
-    assert_eq!(settings.clients, Clients::Separate);
+    assert_eq!(settings.clients, Clients::Alike);
+    let distinct = translated(&["--distinct-client-seed"]);
+    assert_eq!(distinct.clients, Clients::Separate);
     assert_eq!(settings.load, Load::Closed);
     let timed = translated(&["--test-time", "3"]);
     assert_eq!(timed.stop.duration, Some(Duration::from_secs(3)));
