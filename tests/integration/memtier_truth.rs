@@ -211,6 +211,37 @@ fn garbage_ends_the_run_with_an_error() {
     });
 }
 
+/// The original has 200 good operations in all three; its own test suite sends the first of them and
+/// expects exit code 0.
+#[test]
+fn refused_commands_are_errors_and_fail_the_test_alone_or_by_a_limit() {
+    let server = mock(1);
+    let refused = "--command 'SET k v none' --hide-histogram -t 1 -c 2 -n 100";
+    for (more, status, count) in [
+        ("--command 'GET k'", ExitStatus::Done, 100.0),
+        ("", ExitStatus::TooManyErrors, 0.0),
+        (
+            "--command 'GET k' --max-errors 1%",
+            ExitStatus::TooManyErrors,
+            100.0,
+        ),
+    ] {
+        let ran = memtier(&format!("{refused} {more}"), server.redis_addr().unwrap());
+        assert_eq!(ran.status, status, "{more}: {}", ran.stderr);
+        assert_eq!(ran.total("Count"), count, "{more}");
+        assert!(
+            ran.stdout.contains("! SET            ERR"),
+            "{}",
+            ran.stdout
+        );
+        let warned = ran
+            .stderr
+            .contains("warning: 100 of 200 requests were refused");
+        assert_eq!(warned, status == ExitStatus::Done, "{}", ran.stderr);
+    }
+    server.stop();
+}
+
 /// The original crashes (139).
 #[test]
 fn what_cannot_be_written_is_an_error_before_anything_is_sent() {

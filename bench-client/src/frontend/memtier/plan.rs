@@ -82,8 +82,9 @@ pub struct Plan {
     pub distinct_clients: bool,
     /// Requests that may fail.
     pub max_errors: ErrorLimit,
-    /// Errors of one's own commands about the type of a value are not among those that may not be.
-    pub tolerates_other_types: bool,
+    /// One's own commands may be refused for what they are, or for the type of a value, as long as
+    /// others go well.
+    pub tolerates_own_commands: bool,
     /// How many times `-D` was given.
     pub debug: u32,
     /// Files and what is printed.

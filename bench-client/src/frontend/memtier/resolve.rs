@@ -89,7 +89,7 @@ impl Plan {
             same_seed: options.own.same_seed,
             distinct_clients: test.distinct_client_seed,
             max_errors: options.own.max_errors.unwrap_or(ErrorLimit::Share(0.01)),
-            tolerates_other_types: options.own.max_errors.is_none()
+            tolerates_own_commands: options.own.max_errors.is_none()
                 && !options.commands.commands.is_empty(),
             debug: options.connection.debug,
             own_output: OwnOutput {

@@ -63,7 +63,7 @@ fn defaults_are_those_of_the_original() {
     );
     assert_eq!(plan.reconnect.timeout, Duration::from_secs(30));
     assert_eq!(plan.max_errors, ErrorLimit::Share(0.01));
-    assert!(!plan.tolerates_other_types);
+    assert!(!plan.tolerates_own_commands);
 }
 
 #[test]
@@ -198,8 +198,8 @@ fn runs_draw_differently_unless_told_otherwise() {
 }
 
 #[test]
-fn commands_of_ones_own_may_meet_other_types_unless_a_limit_is_given() {
-    let tolerates = |words: &[&str]| plan(words).tolerates_other_types;
+fn commands_of_ones_own_may_be_refused_unless_a_limit_is_given() {
+    let tolerates = |words: &[&str]| plan(words).tolerates_own_commands;
     assert!(tolerates(&["--command", "HSET __key__ f v"]));
     assert!(!tolerates(&[
         "--command",

@@ -333,8 +333,8 @@ impl<'a> Session<'a> {
             Ok(result) => {
                 end.outcomes += result.summary.tally.outcomes();
                 let errors = result.summary.tally.errors();
-                let other_types = errors.get(&ErrorKind::new(b"WRONGTYPE"));
-                end.other_types += other_types.copied().unwrap_or(0);
+                let of_kind = |kind: &&[u8]| errors.get(&ErrorKind::new(kind)).copied();
+                end.about_commands += ABOUT_COMMANDS.iter().filter_map(of_kind).sum::<u64>();
                 end.interrupted |= result.summary.interrupted;
                 for notice in &result.summary.notices {
                     match notice {
@@ -379,8 +379,8 @@ impl<'a> Session<'a> {
 #[derive(Debug, Default)]
 struct End {
     outcomes: Outcomes,
-    /// Errors about the type of a value.
-    other_types: u64,
+    /// Errors about the command that was sent, or the type of the value it met.
+    about_commands: u64,
     interrupted: bool,
     /// The server went away for good, or did not take all connections.
     lost: Option<String>,
@@ -423,18 +423,20 @@ impl End {
         status
     }
 
-    /// What `--max-errors` is held against. A command of one's own that meets a value of another
-    /// type did what was asked for; it is an error in the tables all the same.
+    /// What `--max-errors` is held against. Beside requests that went well, a command of one's own
+    /// that the server does not take, or that meets a value of another type, did what was asked
+    /// for; it is an error in the tables all the same.
     fn judged(&self, plan: &Plan, stderr: &mut dyn Write) -> Outcomes {
         let mut outcomes = self.outcomes;
-        if plan.tolerates_other_types && self.other_types > 0 {
-            outcomes.errors = outcomes.errors.saturating_sub(self.other_types);
+        let good = outcomes.hits + outcomes.misses;
+        if plan.tolerates_own_commands && good > 0 && self.about_commands > 0 {
+            outcomes.errors = outcomes.errors.saturating_sub(self.about_commands);
             // Where stderr is closed nobody wants to know.
             let _ = writeln!(
                 stderr,
-                "warning: {} of {} requests met a value of another type (WRONGTYPE): they are in \
-                 no rate, and fail the test with --max-errors alone",
-                self.other_types,
+                "warning: {} of {} requests were refused for the command itself (ERR, WRONGTYPE): \
+                 they are in no rate, and fail the test with --max-errors alone",
+                self.about_commands,
                 self.outcomes.total()
             );
         }
@@ -582,5 +584,7 @@ fn entropy() -> u64 {
 
 /// Percent of misses without `--miss-rate-threshold`.
 const MISS_RATE_THRESHOLD: f64 = 1.0;
+/// Errors that say something about the command, not about the server's state.
+const ABOUT_COMMANDS: [&[u8]; 2] = [b"ERR", b"WRONGTYPE"];
 /// Length of the sliding window without `--latency-window`.
 const DEFAULT_WINDOW_SECONDS: u32 = 60;
