@@ -6,8 +6,7 @@
 //! ```
 //!
 //! Lines are appended, without a header, and each is in the file as soon as it is written. A thread
-//! of its own writes: no worker waits for a disk. What comes faster than it can write is counted
-//! and left out.
+//! of its own writes: no worker waits for a disk. What comes faster than it can write is left out.
 
 use std::fs::File;
 use std::io::{self, LineWriter, Write};
@@ -146,8 +145,42 @@ const ROOM: usize = 65_536;
 mod tests {
     use kvlab_timing::Stamp;
 
+    use super::super::model::RowKind;
     use super::*;
     use crate::record::OpClass;
+    use crate::settings::RedisTarget;
+
+    #[test]
+    fn lines_are_appended_and_all_there_in_the_end() {
+        let path = std::env::temp_dir().join(format!("kvlab-failed-{}", std::process::id()));
+        std::fs::write(&path, "before\n").unwrap();
+        let target = RedisTarget::new("127.0.0.1:1".parse().unwrap(), 1, 1);
+        let settings = Settings::new(Target::Redis(target));
+        let rows = RowPlan::standard(&[RowKind::Set, RowKind::Get]);
+        let wall = WallClock::fixed(Stamp::ZERO, 0);
+        let file = FailedKeys::open(&path, &rows, &settings, wall).unwrap();
+        let log = file.log();
+        for retries in 0..1_000 {
+            let failed = FailedRequest {
+                at: Stamp::from_nanos(2_000),
+                class: OpClass(1),
+                key: b"k".to_vec(),
+                status: "lost".to_owned(),
+                retries,
+            };
+            log.0.try_send(failed).unwrap();
+        }
+        drop(log);
+        file.finish().unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        let expected: String = (0..1_000)
+            .map(|n| format!("0.000002,GET,k,lost,{n}\n"))
+            .collect();
+        assert_eq!(text, format!("before\n{expected}"));
+        std::fs::remove_file(&path).unwrap();
+        let folder = FailedKeys::open(&std::env::temp_dir(), &rows, &settings, wall);
+        assert!(folder.is_err(), "a folder is no file");
+    }
 
     #[test]
     fn a_line_has_time_command_key_words_and_retries() {

@@ -316,6 +316,13 @@ impl<'a> Session<'a> {
             );
         }
         end.failures.extend(watch.finish(&run));
+        if let (true, Ok(result)) = (self.plan.reconnect.on_error, &result) {
+            let lost = result.summary.tally.connects.lost;
+            let _ = writeln!(
+                stderr,
+                "[RUN #{number}] {lost} connections were lost with --reconnect-on-error"
+            );
+        }
         if !self.plan.output.miss_tracking_off {
             let threshold = self.plan.output.miss_rate_threshold;
             for warning in misses::warnings(&run, threshold.unwrap_or(MISS_RATE_THRESHOLD)) {
