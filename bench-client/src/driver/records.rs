@@ -99,7 +99,7 @@ impl RecordRequests {
         if settings.own_expiry && seconds > 0 && is_set(words) {
             encode_head(4, out);
             encode_argument(b"SETEX", out);
-            write_key(settings, operation, plan.key, text, out);
+            write_key(operation, plan.key, text, out);
             write_number(seconds, text, out);
             encode_argument(operation.value, out);
             return;
@@ -117,7 +117,7 @@ impl RecordRequests {
                 }
                 Word::Key => {
                     let number = further.map_or(plan.key, |further| further.key(plan, keys));
-                    write_key(settings, operation, number, text, out);
+                    write_key(operation, number, text, out);
                     keys += 1;
                 }
             }
@@ -174,22 +174,10 @@ impl Word {
 }
 
 /// Appends a key as an argument; `text` is room for one.
-fn write_key(
-    settings: &RecordSettings,
-    operation: &Operation<'_>,
-    number: u64,
-    text: &mut BytesMut,
-    out: &mut BytesMut,
-) {
-    let keys = operation.keys;
-    if settings.own_keys {
-        let place = settings.records.of_number(number, keys.settings().first);
-        encode_argument(settings.records.key(place), out);
-    } else {
-        text.clear();
-        keys.write(number, text);
-        encode_argument(text, out);
-    }
+fn write_key(operation: &Operation<'_>, number: u64, text: &mut BytesMut, out: &mut BytesMut) {
+    text.clear();
+    operation.keys.write(number, text);
+    encode_argument(text, out);
 }
 
 /// Appends a number as an argument; `text` is room for one.
@@ -253,7 +241,8 @@ mod tests {
             first: 1,
             count: NonZeroU64::new(3).unwrap(),
             pattern: crate::settings::KeyPattern::Sequential,
-        });
+        })
+        .named(own_keys.then(|| records.clone()));
         let values = ValueSettings {
             size: SizeDistribution::Records(records),
             ..ValueSettings::default()

@@ -207,6 +207,15 @@ impl Target {
         }
     }
 
+    /// The records whose keys are written in the place of numbers.
+    pub(crate) fn names(&self) -> Option<Records> {
+        let Self::Redis(target) = self else {
+            return None;
+        };
+        let records = target.records.as_ref().filter(|records| records.own_keys);
+        records.map(|records| records.records.clone())
+    }
+
     /// Begins what the threads of a run share anew, for the next run.
     pub(crate) fn rewind(&self) {
         if let Some(rotation) = self.rotation() {

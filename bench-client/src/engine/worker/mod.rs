@@ -293,7 +293,7 @@ impl<D: Driver> Worker<D> {
         let mut worker = Self {
             driver,
             share,
-            keys: KeySpace::new(&settings.keys),
+            keys: KeySpace::new(&settings.keys).named(settings.target.names()),
             workload: Workload::new(settings, share, 0, &block),
             schedule: config.schedule(share, (now, now), 0),
             measured: None,

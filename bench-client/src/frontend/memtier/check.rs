@@ -436,6 +436,16 @@ fn warnings(options: &Options) -> Vec<String> {
             "--retry-on-error",
         ),
         (
+            Name::RetryBackoffMs,
+            options.retry.backoff_ms.is_some() && !options.retry.on_error,
+            "--retry-on-error",
+        ),
+        (
+            Name::RetryOn,
+            !options.retry.only_on.is_empty() && !options.retry.on_error,
+            "--retry-on-error",
+        ),
+        (
             Name::MonitorInput,
             options.commands.monitor_input.is_some() && !commands,
             "--command=__monitor_line@__ or --command=__monitor_line1__",

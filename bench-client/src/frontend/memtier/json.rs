@@ -306,6 +306,10 @@ fn line_additions(json: &mut JsonWriter, line: &Line, layout: &Layout) {
     let outcomes = &row.outcomes;
     json.value("hits", outcomes.hits);
     json.value("misses", outcomes.misses);
+    if row.keys_found + row.keys_missing > 0 {
+        json.value("keys_found", row.keys_found);
+        json.value("keys_missing", row.keys_missing);
+    }
     json.value("errors", outcomes.errors);
     json.number("errors_per_second", line.rates.errors, 2);
     json.value("timeouts", outcomes.timeouts);

@@ -9,6 +9,7 @@
 //! client is one connection (with `--cluster-mode` one to each primary).
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use kvlab_timing::Rate;
@@ -212,7 +213,7 @@ pub enum Request {
     /// The next of these commands, or one of them at random.
     Replay {
         /// The commands of the monitor file.
-        commands: Vec<Vec<Vec<u8>>>,
+        commands: Arc<[Vec<Vec<u8>>]>,
         /// In any order.
         random: bool,
     },

@@ -1,5 +1,6 @@
 //! From checked options to the [`Plan`]: defaults, files, and what follows from both.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::command::{Command, What, name_of};
@@ -317,7 +318,7 @@ fn step(
         (What::MonitorNext, Some(monitor)) => (
             "MONITOR".to_owned(),
             Request::Replay {
-                commands: monitor.commands.clone(),
+                commands: Arc::clone(&monitor.commands),
                 random: options.commands.monitor_random,
             },
         ),

@@ -278,7 +278,7 @@ impl Classes {
             return (operations, None);
         }
         let rotation = Rotation {
-            requests: self.requests,
+            requests: self.requests.into(),
             steps: self.steps,
             replay_from: self.replay_from,
             between: self.between,

@@ -16,7 +16,7 @@ use super::traffic::get_words;
 use crate::engine::shares;
 use crate::record::{ErrorKind, Outcomes, Summary};
 use crate::settings::{
-    KeyPattern, KeySettings, Load, RecordSettings, RedisOperation, Renew, Settings,
+    KeyPattern, KeySettings, Load, MissRule, RecordSettings, RedisOperation, Renew, Settings,
     SizeDistribution, Stop, Target,
 };
 use crate::values::ValueBlock;
@@ -111,6 +111,9 @@ impl Plan {
         };
         settings.warmup = std::time::Duration::ZERO;
         settings.record_rows = false;
+        // Another value is not one that comes right by asking again.
+        settings.retry = None;
+        settings.failures = None;
         settings.connects.rate = None;
         settings.connects.renew = Renew::Never;
         settings.keys = KeySettings {
@@ -123,6 +126,9 @@ impl Plan {
         settings.values.size = SizeDistribution::Records(expected.clone());
         if let Target::Redis(target) = &mut settings.target {
             target.rotation = None;
+            target.retry_on = None;
+            target.misses = MissRule::Nil;
+            target.count_keys = false;
             target.operations = vec![RedisOperation {
                 name: "GET".to_owned(),
                 weight: 1,
