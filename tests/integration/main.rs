@@ -3,6 +3,7 @@
 mod accounts;
 mod aerospike_vectors;
 mod memtier_cases;
+mod memtier_cluster;
 mod memtier_requests;
 mod memtier_truth;
 mod redis_cases;

@@ -28,7 +28,7 @@ static STARTED: AtomicU32 = AtomicU32::new(0);
 pub(crate) struct Case {
     name: String,
     arguments: Vec<String>,
-    stdout: String,
+    pub(crate) stdout: String,
 }
 
 /// What we did with it.
@@ -40,7 +40,7 @@ pub(crate) struct Ran {
 }
 
 impl Case {
-    fn load(number: &str) -> Self {
+    pub(crate) fn load(number: &str) -> Self {
         let folder =
             Path::new(env!("CARGO_MANIFEST_DIR")).join("../bench-client/tests/data/memtier");
         let path = std::fs::read_dir(&folder)
@@ -186,7 +186,7 @@ fn lines(text: &str) -> Vec<&str> {
 }
 
 #[track_caller]
-fn assert_same_shape(case: &str, ours: &str, theirs: &str) {
+pub(crate) fn assert_same_shape(case: &str, ours: &str, theirs: &str) {
     let (mine, recorded) = (lines(ours), lines(theirs));
     for (mine, recorded) in mine.iter().zip(&recorded) {
         assert_eq!(places(mine), places(recorded), "{case}\n{mine}\n{recorded}");
