@@ -100,6 +100,12 @@ fn waits_are_as_many_as_the_original_counts() {
 fn times_to_live_cover_their_range_and_repeat_by_seed() {
     let words = ["-t", "1", "-c", "2", "-n", "200", "--ratio", "1:0"];
     let words = [&words[..], &["--expiry-range", "5-10"]].concat();
+    let alike = sent(&settings(&words));
+    assert_eq!(
+        alike[0], alike[1],
+        "clients draw the same unless told otherwise"
+    );
+    let words = [&words[..], &["--distinct-client-seed"]].concat();
     let first = sent(&settings(&words));
     assert_eq!(first, sent(&settings(&words)));
     for client in &first {
@@ -236,6 +242,7 @@ fn a_random_replay_mixes_with_other_commands_and_repeats_by_seed() {
         "--command=__monitor_line@__",
         "--command-ratio=2",
         "--command=PING",
+        "--distinct-client-seed",
     ];
     let clients = sent(&settings(&words));
     assert_eq!(clients, sent(&settings(&words)));

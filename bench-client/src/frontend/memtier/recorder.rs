@@ -253,6 +253,8 @@ fn add_class(row: &mut Row, class: &ClassTally) {
         outcomes.errors = outcomes.errors.saturating_sub(*count);
     }
     row.outcomes += outcomes;
+    row.keys_found += class.keys_found;
+    row.keys_missing += class.keys_missing;
     row.retries += class.retries;
     row.moved += class.moved;
     row.asked += class.asked;
