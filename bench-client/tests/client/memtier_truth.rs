@@ -6,8 +6,12 @@ use std::net::SocketAddr;
 
 use super::fake::{MILLI, SECOND, START, World};
 use kvlab_bench_client::frontend::memtier::check::check;
+use kvlab_bench_client::frontend::memtier::config::Config;
+use kvlab_bench_client::frontend::memtier::model::{
+    Bound, Heading, Layout, Results, Row, RowKind, Run,
+};
 use kvlab_bench_client::frontend::memtier::recorder::{Recorder, RowPlan};
-use kvlab_bench_client::frontend::memtier::{Options, Plan, getopt};
+use kvlab_bench_client::frontend::memtier::{Options, Plan, getopt, text};
 use kvlab_bench_client::{RunResult, Settings};
 use kvlab_timing::{Clock, WallClock};
 
@@ -152,4 +156,43 @@ fn three_seconds_of_ten_clients_are_three_seconds() {
     let last = 1_499 * SECOND / 500;
     assert_eq!(run.duration.as_nanos(), u128::from(last + MILLI + 2_000));
     assert!((run.rate() - 500.0).abs() <= 2.5, "{}", run.rate());
+}
+
+/// The original counts in steps of 8 µs, of two digits and up to ten minutes.
+#[test]
+fn latencies_are_printed_with_three_digits_up_to_an_hour() {
+    for middle in [40_123, 2_345_678, 98_765_432_100, 1_799_000_000_000] {
+        let mut row = Row::new(RowKind::Get);
+        for ns in [middle / 2, middle, middle * 2] {
+            row.outcomes.hits += 1;
+            row.service.record(ns);
+        }
+        let mut run = Run::new(1);
+        run.duration = std::time::Duration::from_secs(1);
+        run.rows.push(row);
+        let results = Results {
+            config: Config::default(),
+            heading: Heading {
+                threads: 1,
+                connections_per_thread: 1,
+                bound: Bound::Requests(3),
+            },
+            layout: Layout::default(),
+            runs: vec![run],
+            verification: None,
+        };
+        let text = text::render(&results);
+        let line = text.lines().find(|line| line.starts_with("Gets ")).unwrap();
+        let cells: Vec<f64> = line
+            .split_whitespace()
+            .skip(1)
+            .map(|cell| cell.parse().unwrap())
+            .collect();
+        // Ops, hits, misses, mean, p50, p99.
+        let (p50, p99) = (cells[4] * 1e6, cells[5] * 1e6);
+        let (exact, twice) = (middle as f64, (middle * 2) as f64);
+        // A thousandth, and the fifth digit behind the point.
+        assert!((p50 - exact).abs() <= exact * 0.001 + 5.0, "{text}");
+        assert!((p99 - twice).abs() <= twice * 0.001 + 5.0, "{text}");
+    }
 }
