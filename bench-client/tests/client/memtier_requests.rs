@@ -1,15 +1,11 @@
 //! What `kvlab memtier` sends, under virtual time: every request of every client, read by a server
 //! that is no part of the project.
 
-#![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
-
-mod fake;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use fake::{MILLI, World};
+use super::fake::{MILLI, World};
 use kvlab_bench_client::Settings;
 use kvlab_bench_client::frontend::memtier::{Options, Plan, check::check, getopt};
 

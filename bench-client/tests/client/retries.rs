@@ -1,15 +1,11 @@
 //! Requests that are sent again, under virtual time: when, how often, and what their latency is
 //! must equal arithmetic to the nanosecond.
 
-#![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
-
-mod fake;
-
 use std::num::NonZeroU32;
 use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
-use fake::{MILLI, SECOND, START, Script, World};
+use super::fake::{MILLI, SECOND, START, Script, World};
 use kvlab_bench_client::Settings;
 use kvlab_bench_client::record::{FailedRequest, Outcome, RowKind};
 use kvlab_bench_client::settings::{

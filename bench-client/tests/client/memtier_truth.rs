@@ -1,14 +1,10 @@
 //! What `kvlab memtier` measures where the original is wrong, under virtual time: its command lines
 //! are translated, run against a scripted server, and compared with schedule arithmetic.
 
-#![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
-
-mod fake;
-
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
-use fake::{MILLI, SECOND, START, World};
+use super::fake::{MILLI, SECOND, START, World};
 use kvlab_bench_client::frontend::memtier::check::check;
 use kvlab_bench_client::frontend::memtier::config::Config;
 use kvlab_bench_client::frontend::memtier::model::{

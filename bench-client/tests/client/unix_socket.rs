@@ -1,8 +1,6 @@
 //! Load over a Unix socket: against a tiny responder, and against a real redis-server where one is
 //! installed.
 
-#![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
-
 use std::fs;
 use std::io::{Read, Write};
 use std::num::NonZeroU32;
