@@ -247,13 +247,24 @@ impl Classes {
 
     /// For the engine: a request for each operation where that is all, else a rotation.
     pub(super) fn into_operations(self) -> (Vec<RedisOperation>, Option<Rotation>) {
+        // Reports of the engine itself need names that differ.
+        let name = |kind: &RowKind, number: usize| {
+            let same = self
+                .kinds
+                .iter()
+                .filter(|other| other.name() == kind.name());
+            if same.count() > 1 {
+                format!("{}#{number}", kind.name())
+            } else {
+                kind.name().to_owned()
+            }
+        };
         let mut operations: Vec<RedisOperation> = self
             .kinds
             .iter()
             .zip(1..)
             .map(|(kind, number)| RedisOperation {
-                // Reports of the engine itself need names that differ.
-                name: format!("{}#{number}", kind.name()),
+                name: name(kind, number),
                 weight: 1,
                 arguments: Vec::new(),
                 pattern: None,
