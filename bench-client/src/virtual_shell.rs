@@ -14,6 +14,7 @@ use kvlab_timing::Stamp;
 use crate::driver::Driver;
 use crate::driver::aerospike::AerospikeDriver;
 use crate::driver::redis::RedisDriver;
+use crate::driver::redis_cluster::RedisClusterDriver;
 use crate::engine::collector::{Collector, Leftover};
 use crate::engine::worker::{Action, ConnId, Remains, Worker};
 use crate::engine::{Observer, RunError, RunResult, Silent, shares};
@@ -391,6 +392,10 @@ fn worker(
     let keys = KeySpace::new(&settings.keys);
     match &settings.target {
         Target::Redis(target) => {
+            if target.cluster {
+                let driver = RedisClusterDriver::new(target, &keys, &settings.values);
+                return Ok(Box::new(Worker::new(settings, driver, share, block, start)));
+            }
             let driver = RedisDriver::new(target, &keys, &settings.values);
             Ok(Box::new(Worker::new(settings, driver, share, block, start)))
         }

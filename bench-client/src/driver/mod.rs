@@ -13,6 +13,7 @@
 
 pub mod aerospike;
 pub mod redis;
+pub mod redis_cluster;
 mod scan;
 
 use std::net::SocketAddr;
@@ -31,8 +32,12 @@ pub trait Driver {
     /// Whether the key decides the group. If not, all load goes to group 0.
     const ROUTES_BY_KEY: bool;
 
+    /// Whether a closed loop keeps the slots of all connections to each node busy; if not, as many
+    /// requests are in play as the connections to one node have slots.
+    const SLOTS_OF_EACH_NODE: bool = false;
+
     /// The next change of the connections that are wanted. Asked at the start, after each
-    /// conversation and after [`Self::tend_failed`], until it says `None`.
+    /// conversation, after each redirection and after [`Self::tend_failed`], until it says `None`.
     fn poll_topology(&mut self) -> Option<Topology>;
 
     /// Whether every key has a route; the load does not begin before.
@@ -89,6 +94,10 @@ pub trait Driver {
     fn settle(&mut self, class: OpClass, _session: &Self::Session) -> OpClass {
         class
     }
+
+    /// The request that is encoded next was sent here by [`Redirection::Ask`]; appends what has to
+    /// stand before it. Both count as one request with one reply.
+    fn ask(&mut self, _session: &mut Self::Session, _out: &mut BytesMut) {}
 
     /// Appends the request of an operation.
     fn encode(
@@ -182,6 +191,22 @@ pub enum Answer {
     Error(ErrorKind),
     /// Not a reply to any request: pushed by the server.
     Push,
+    /// Another node has the key. The request is sent there; its latency goes on.
+    Redirected {
+        /// How the server called it.
+        kind: ErrorKind,
+        /// Where to.
+        to: Redirection,
+    },
+}
+
+/// Where a request has to go instead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Redirection {
+    /// Where [`Driver::route`] says now.
+    Moved,
+    /// To this node, for this time: see [`Driver::ask`].
+    Ask(GroupId),
 }
 
 /// The server refused in a conversation.

@@ -151,6 +151,15 @@ impl Recorder {
         }
     }
 
+    /// A request was sent on to another node: for good, or by an ASK for this time.
+    pub(crate) fn redirected(&mut self, kind: RowKind, class: OpClass, asked: bool) {
+        if (kind == RowKind::Load || self.in_warmup)
+            && let Some(tally) = self.tally.class_mut(class)
+        {
+            *(if asked { &mut tally.asked } else { &mut tally.moved }) += 1;
+        }
+    }
+
     /// An attempt to connect, or the connection it became, ended; `words` are the server's where it
     /// said some.
     pub(crate) fn disconnected(&mut self, row: ConnectRow, words: Option<&str>) {

@@ -50,6 +50,10 @@ pub struct ClassTally {
     pub errors: ErrorCounts,
     /// Attempts that were followed by another.
     pub retries: u64,
+    /// `MOVED` replies of a cluster; the request went on to the node they name.
+    pub moved: u64,
+    /// `ASK` replies, in the same way.
+    pub asked: u64,
     /// Bytes of the requests that were answered, by whatever reply.
     pub bytes_out: u64,
     /// Bytes of their replies.
@@ -268,6 +272,8 @@ impl ClassTally {
             *self.errors.entry(*kind).or_default() += count;
         }
         self.retries += other.retries;
+        self.moved += other.moved;
+        self.asked += other.asked;
         self.bytes_out += other.bytes_out;
         self.bytes_in += other.bytes_in;
         self.service.merge(&other.service);
@@ -280,6 +286,7 @@ impl ClassTally {
         self.outcomes = Outcomes::default();
         self.errors.clear();
         self.retries = 0;
+        (self.moved, self.asked) = (0, 0);
         self.bytes_out = 0;
         self.bytes_in = 0;
         self.service.clear();

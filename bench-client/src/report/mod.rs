@@ -97,6 +97,8 @@ fn all_classes(tally: &Tally) -> ClassTally {
         outcomes: tally.outcomes(),
         errors: tally.errors(),
         retries: tally.classes.iter().map(|class| class.retries).sum(),
+        moved: tally.classes.iter().map(|class| class.moved).sum(),
+        asked: tally.classes.iter().map(|class| class.asked).sum(),
         bytes_out: tally.classes.iter().map(|class| class.bytes_out).sum(),
         bytes_in: tally.classes.iter().map(|class| class.bytes_in).sum(),
         service: tally.service(),

@@ -23,6 +23,9 @@ pub struct RedisTarget {
     pub version: RespVersion,
     /// Whether each connection is asked with `PING` whether it is served, before it counts as up.
     pub probe: bool,
+    /// The address is that of any node of a cluster: the connections of a thread are made to each
+    /// primary, and the key decides which of them gets a request.
+    pub cluster: bool,
     /// The mix is a SCAN that follows its cursor: class 0 begins one, class 1 goes on.
     pub scan: Option<ScanSettings>,
     /// The mix; each is a class of its own in the report.
@@ -81,6 +84,7 @@ impl RedisTarget {
             database: 0,
             version: RespVersion::Two,
             probe: false,
+            cluster: false,
             scan: None,
             operations,
             rotation: None,

@@ -34,6 +34,7 @@ use super::{Control, Observer, RunError, RunResult, shares};
 use crate::driver::Driver;
 use crate::driver::aerospike::AerospikeDriver;
 use crate::driver::redis::RedisDriver;
+use crate::driver::redis_cluster::RedisClusterDriver;
 use crate::keyspace::{KeySpace, Share};
 use crate::record::Tally;
 use crate::settings::{Polling, Settings, Target};
@@ -223,9 +224,12 @@ impl Seat<'_> {
         let settings = self.settings;
         match &settings.target {
             Target::Redis(target) => {
-                let keys = KeySpace::new(&settings.keys);
-                let driver = RedisDriver::new(target, &keys, &settings.values);
-                self.run_with(driver)
+                let (keys, values) = (KeySpace::new(&settings.keys), &settings.values);
+                if target.cluster {
+                    self.run_with(RedisClusterDriver::new(target, &keys, values))
+                } else {
+                    self.run_with(RedisDriver::new(target, &keys, values))
+                }
             }
             Target::Aerospike(target) => {
                 let driver = AerospikeDriver::new(target, settings.timeout);

@@ -101,6 +101,9 @@ pub(super) struct Flight {
     pub(super) len: u32,
     pub(super) kind: RowKind,
     pub(super) attempt: u8,
+    pub(super) redirects: u8,
+    /// When it was first sent, on whatever connection; [`Stamp::MAX`] before.
+    pub(super) first_sent: Stamp,
 }
 
 impl<S> Conn<S> {
@@ -329,6 +332,8 @@ impl Flight {
             len: u32::try_from(len).unwrap_or(u32::MAX),
             kind,
             attempt: 0,
+            redirects: 0,
+            first_sent: Stamp::MAX,
         }
     }
 

@@ -71,6 +71,9 @@ impl<D: Driver> Worker<D> {
                 intended,
                 kind: self.kind,
                 attempt: 0,
+                redirects: 0,
+                ask: None,
+                first_sent: Stamp::MAX,
                 ready: intended,
                 since: now,
             };
@@ -171,6 +174,9 @@ impl<D: Driver> Worker<D> {
             keys: &self.keys,
         };
         let before = conn.out.len();
+        if pending.ask.is_some() {
+            self.driver.ask(session, &mut conn.out);
+        }
         self.driver.encode(&operation, session, &mut conn.out);
         conn.push(Flight {
             intended: pending.intended,
@@ -185,6 +191,8 @@ impl<D: Driver> Worker<D> {
             len: u32::try_from(conn.out.len() - before).unwrap_or(u32::MAX),
             kind: pending.kind,
             attempt: pending.attempt,
+            redirects: pending.redirects,
+            first_sent: pending.first_sent,
         });
         conn.left -= 1;
         if pending.kind == RowKind::Load {
@@ -260,6 +268,18 @@ impl<D: Driver> Worker<D> {
                 self.watch(now.add_nanos(self.config.timeout_ns));
             }
             _ => self.shelter(now, pending),
+        }
+    }
+
+    /// Sends an operation to the node that a redirection named.
+    pub(super) fn redirect(&mut self, now: Stamp, pending: Pending) {
+        match pending.ask {
+            Some(group) if usize::from(group.0) < self.groups.len() => {
+                self.groups[usize::from(group.0)].waiting.push_back(pending);
+                self.waiting += 1;
+                self.watch(now.add_nanos(self.config.timeout_ns));
+            }
+            _ => self.queue_again(now, pending),
         }
     }
 

@@ -142,6 +142,10 @@ impl<D: Driver> Worker<D> {
             }
         }
         if changed {
+            if D::SLOTS_OF_EACH_NODE {
+                let loads = usize::try_from(self.loads).unwrap_or(usize::MAX);
+                self.config.tokens = self.config.depth.saturating_mul(loads);
+            }
             self.reroute(now);
         }
     }

@@ -33,11 +33,11 @@ use std::time::Duration;
 
 use kvlab_timing::Stamp;
 
-use self::connection::Conn;
+use self::connection::{Conn, Flight};
 use self::timetable::Timetable;
 use super::RunError;
 use super::recorder::{Part, Recorder};
-use crate::driver::{Driver, Plan};
+use crate::driver::{Driver, GroupId, Plan};
 use crate::keyspace::{KeySpace, Share};
 use crate::record::{ClientRow, ConnectRow, ConnectionLoss, Outcomes, RowKind, Tally};
 use crate::schedule::{self, Schedule};
@@ -174,10 +174,32 @@ struct Pending {
     intended: Stamp,
     kind: RowKind,
     attempt: u8,
+    /// Redirections so far, and where it has to go by the last of them.
+    redirects: u8,
+    ask: Option<GroupId>,
+    /// When it was first sent, if it was.
+    first_sent: Stamp,
     /// The earliest moment at which it could be sent if a slot was free: its intended moment, or,
     /// when a connection gave it back, the moment of that.
     ready: Stamp,
     since: Stamp,
+}
+
+impl Pending {
+    /// One that was on a connection, to be sent again.
+    fn again(flight: &Flight, now: Stamp) -> Self {
+        Self {
+            plan: flight.plan,
+            intended: flight.intended,
+            kind: flight.kind,
+            attempt: flight.attempt,
+            redirects: flight.redirects,
+            ask: None,
+            first_sent: flight.first_sent,
+            ready: now,
+            since: now,
+        }
+    }
 }
 
 /// The moments of the set-up.
@@ -239,7 +261,7 @@ impl<D: Driver> Worker<D> {
         block: ValueBlock,
         now: Stamp,
     ) -> Self {
-        let config = Config::new(settings, share);
+        let config = Config::new(settings, share, D::ROUTES_BY_KEY);
         let classes = settings.target.classes().len();
         let rows = settings.record_rows.then(|| rows_expected(settings, share));
         let mut worker = Self {
@@ -467,7 +489,8 @@ impl<D: Driver> fmt::Debug for Worker<D> {
 }
 
 impl Config {
-    fn new(settings: &Settings, share: Share) -> Self {
+    /// `routed`: the key decides the connection, so no connection has requests of its own.
+    fn new(settings: &Settings, share: Share, routed: bool) -> Self {
         let depth = usize_of(settings.pipeline.depth.get());
         Self {
             depth,
@@ -485,7 +508,7 @@ impl Config {
             interval_ns: nanos(settings.interval),
             backoff: settings.backoff,
             connects: settings.connects,
-            separate: settings.clients == Clients::Separate,
+            separate: settings.clients == Clients::Separate && !routed,
         }
     }
 

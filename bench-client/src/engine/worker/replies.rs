@@ -6,7 +6,7 @@ use kvlab_timing::Stamp;
 use super::connection::{End, Flight};
 use super::links::Failure;
 use super::{Arrival, ConnId, Driver, Pending, Worker};
-use crate::driver::{Answer, ProtocolError};
+use crate::driver::{Answer, ProtocolError, Redirection};
 use crate::engine::recorder::Answered;
 use crate::record::{Cause, Outcome};
 
@@ -68,7 +68,12 @@ impl<D: Driver> Worker<D> {
             };
             let whole = rest.get(..frame.len).unwrap_or(rest);
             used += frame.len;
+            let mut redirection = None;
             let outcome = match frame.answer {
+                Answer::Redirected { kind, to } => {
+                    redirection = Some(to);
+                    Outcome::Error(kind)
+                }
                 Answer::Hit => Outcome::Hit,
                 Answer::Miss => Outcome::Miss,
                 Answer::Error(kind) => Outcome::Error(kind),
@@ -91,7 +96,12 @@ impl<D: Driver> Worker<D> {
             if flight.is_load() {
                 self.conns[place].failures = 0;
                 let reply = Some((arrival, frame.len));
-                self.end_flight(now, place, flight, sequence, (outcome, reply));
+                match redirection.filter(|_| self.may_redirect(&flight)) {
+                    None => self.end_flight(now, place, flight, sequence, (outcome, reply)),
+                    Some(to) => {
+                        self.follow(now, place, (flight, sequence), (outcome, reply), to);
+                    }
+                }
                 let conn = &self.conns[place];
                 if conn.left == 0 && conn.ring.is_empty() && conn.is_ready() {
                     self.renew(now, place);
@@ -152,12 +162,8 @@ impl<D: Driver> Worker<D> {
             self.recorder.retried(flight.kind, class);
             self.conns[place].give_back(&flight);
             let pending = Pending {
-                plan: flight.plan,
-                intended: flight.intended,
-                kind: flight.kind,
                 attempt: flight.attempt.saturating_add(1),
-                ready: now,
-                since: now,
+                ..Pending::again(&flight, now)
             };
             self.queue_again(now, pending);
             return;
@@ -165,13 +171,55 @@ impl<D: Driver> Worker<D> {
         self.in_play -= 1;
         let answered = reply.map(|(Arrival { received, kernel }, len)| Answered {
             intended: flight.intended,
-            sent: flight.sent,
+            sent: flight.first_sent.min(flight.sent),
             received,
             kernel,
             bytes_out: u64::from(flight.len),
             bytes_in: len as u64,
         });
         self.recorder.ended(flight.kind, class, outcome, answered);
+    }
+
+    /// Whether a request may go where a redirection sends it. Nodes that send it back and forth
+    /// must not keep it for ever.
+    fn may_redirect(&self, flight: &Flight) -> bool {
+        flight.redirects < MAX_REDIRECTS && !self.closing
+    }
+
+    /// Sends a request where its reply says that it has to go.
+    #[cold]
+    fn follow(
+        &mut self,
+        now: Stamp,
+        place: usize,
+        (flight, sequence): (Flight, u64),
+        (outcome, reply): (Outcome, Option<(Arrival, usize)>),
+        to: Redirection,
+    ) {
+        if let Some(rows) = &mut self.recorder.rows {
+            let end = End {
+                outcome,
+                reply,
+                retried: true,
+            };
+            rows.push(self.conns[place].row(&flight, sequence, end));
+        }
+        let ask = match to {
+            Redirection::Moved => None,
+            Redirection::Ask(group) => Some(group),
+        };
+        self.recorder
+            .redirected(flight.kind, flight.plan.class, ask.is_some());
+        self.conns[place].give_back(&flight);
+        // Connections to a node that was not known.
+        self.apply_topology(now);
+        let pending = Pending {
+            redirects: flight.redirects + 1,
+            ask,
+            first_sent: flight.first_sent.min(flight.sent),
+            ..Pending::again(&flight, now)
+        };
+        self.redirect(now, pending);
     }
 
     /// Notes the end of a request of a conversation.
@@ -219,14 +267,7 @@ impl<D: Driver> Worker<D> {
         unwritten.extend(conn.ring.drain(..).filter(Flight::is_load));
         conn.unsent = 0;
         for flight in unwritten {
-            let pending = Pending {
-                plan: flight.plan,
-                intended: flight.intended,
-                kind: flight.kind,
-                attempt: flight.attempt,
-                ready: now,
-                since: now,
-            };
+            let pending = Pending::again(&flight, now);
             if self.closing || cut_off {
                 self.end_unsent(pending);
             } else {
@@ -236,6 +277,9 @@ impl<D: Driver> Worker<D> {
         }
     }
 }
+
+/// Times that a request is sent on by redirections.
+const MAX_REDIRECTS: u8 = 16;
 
 /// Why what arrived on a connection is its end.
 struct Broken {

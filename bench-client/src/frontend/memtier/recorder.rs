@@ -250,6 +250,8 @@ fn add_class(row: &mut Row, class: &ClassTally) {
     }
     row.outcomes += outcomes;
     row.retries += class.retries;
+    row.moved += class.moved;
+    row.asked += class.asked;
     row.bytes_in += class.bytes_in;
     row.bytes_out += class.bytes_out;
     row.service.merge(&class.service);

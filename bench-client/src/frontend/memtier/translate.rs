@@ -123,7 +123,6 @@ impl Plan {
                 }),
                 "one version of TLS alone",
             ),
-            (Name::ClusterMode, self.cluster.is_some(), "a cluster"),
             (
                 Name::ReadServer,
                 !self.read_servers.is_empty(),
