@@ -156,7 +156,11 @@ impl Recorder {
         if (kind == RowKind::Load || self.in_warmup)
             && let Some(tally) = self.tally.class_mut(class)
         {
-            *(if asked { &mut tally.asked } else { &mut tally.moved }) += 1;
+            *(if asked {
+                &mut tally.asked
+            } else {
+                &mut tally.moved
+            }) += 1;
         }
     }
 

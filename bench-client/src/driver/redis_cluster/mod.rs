@@ -30,20 +30,20 @@ use super::{
 };
 use crate::keyspace::KeySpace;
 use crate::record::OpClass;
-use crate::settings::{RedisOperation, RedisTarget, ValueSettings};
+use crate::settings::{RedisTarget, ValueSettings};
 
 /// The driver for one Redis cluster.
 #[derive(Debug)]
 pub struct RedisClusterDriver {
     single: RedisDriver,
     nodes: Nodes,
-    /// By class of the mix.
+    /// By the number of the request.
     places: Vec<Place>,
     /// Scratch space for the text of a key.
     key: BytesMut,
 }
 
-/// Where a class of requests goes.
+/// Where a request goes.
 #[derive(Debug)]
 enum Place {
     /// To the slot of its key, which stands between these texts.
@@ -73,7 +73,7 @@ pub struct ClusterSession {
 
 #[derive(Clone, Copy, Debug)]
 struct Awaited {
-    class: OpClass,
+    request: u32,
     asking: bool,
 }
 
@@ -84,7 +84,11 @@ impl RedisClusterDriver {
         Self {
             single: RedisDriver::new(target, keys, values),
             nodes: Nodes::new(target.address),
-            places: target.operations.iter().map(Place::of).collect(),
+            places: target
+                .commands()
+                .iter()
+                .map(|command| Place::of(command.arguments))
+                .collect(),
             key: BytesMut::new(),
         }
     }
@@ -98,11 +102,13 @@ impl RedisClusterDriver {
         if line.starts_with("ASK ") {
             return self.nodes.asked(address).map(Redirection::Ask);
         }
-        let class = session.awaited.front()?.class;
-        if let Some(Place::Slot(fixed)) = self.places.get_mut(class.index()) {
+        let request = session.awaited.front()?.request;
+        if let Some(Place::Slot(fixed)) = self.places.get_mut(request as usize) {
             *fixed = slot;
         }
-        self.nodes.moved(slot, address).then_some(Redirection::Moved)
+        self.nodes
+            .moved(slot, address)
+            .then_some(Redirection::Moved)
     }
 }
 
@@ -202,7 +208,9 @@ impl Driver for RedisClusterDriver {
         };
         let answer = match frame.answer {
             Answer::Push if before > 0 => {
-                return Err(ProtocolError("a push behind the reply to ASKING".to_owned()));
+                return Err(ProtocolError(
+                    "a push behind the reply to ASKING".to_owned(),
+                ));
             }
             Answer::Error(kind) if matches!(kind.as_str(), "MOVED" | "ASK") => {
                 let reply = rest.get(..frame.len).unwrap_or_default();
@@ -225,7 +233,7 @@ impl Driver for RedisClusterDriver {
 
     fn route(&mut self, operation: &Operation<'_>) -> Route {
         let plan = operation.plan;
-        let group = match self.places.get(plan.class.index()) {
+        let group = match self.places.get(plan.request as usize) {
             Some(Place::Key { before, after }) => {
                 self.key.clear();
                 self.key.extend_from_slice(before);
@@ -256,7 +264,7 @@ impl Driver for RedisClusterDriver {
         out: &mut BytesMut,
     ) {
         session.awaited.push_back(Awaited {
-            class: operation.plan.class,
+            request: operation.plan.request,
             asking: std::mem::take(&mut session.asking),
         });
         self.single.encode(operation, &mut session.single, out);
@@ -264,15 +272,15 @@ impl Driver for RedisClusterDriver {
 }
 
 impl Place {
-    fn of(operation: &RedisOperation) -> Self {
+    fn of(arguments: &[Vec<u8>]) -> Self {
         let placeholder = KEY_PLACEHOLDER.as_bytes();
-        let key = operation.arguments.iter().find_map(|argument| {
+        let key = arguments.iter().find_map(|argument| {
             let at = argument
                 .windows(placeholder.len())
                 .position(|part| part == placeholder)?;
             Some((argument.get(..at)?, argument.get(at + placeholder.len()..)?))
         });
-        match (key, operation.arguments.get(1)) {
+        match (key, arguments.get(1)) {
             (Some((before, after)), _) => Self::Key {
                 before: before.to_vec(),
                 after: after.to_vec(),

@@ -248,8 +248,12 @@ fn read_slots(answer: &Value, own: SocketAddr) -> Result<Vec<Served>, String> {
         let Value::Array(parts) = range else {
             return Err(unreadable());
         };
-        let [Value::Integer(first), Value::Integer(last), Value::Array(primary), ..] =
-            parts.as_slice()
+        let [
+            Value::Integer(first),
+            Value::Integer(last),
+            Value::Array(primary),
+            ..,
+        ] = parts.as_slice()
         else {
             return Err(unreadable());
         };

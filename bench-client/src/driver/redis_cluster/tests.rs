@@ -3,7 +3,7 @@
 use super::*;
 use crate::driver::Plan;
 use crate::record::ErrorKind;
-use crate::settings::KeySettings;
+use crate::settings::{KeySettings, RedisOperation};
 
 const SLOTS: &[u8] = b"*2\r\n\
     *3\r\n:0\r\n:8191\r\n*2\r\n$9\r\n127.0.0.1\r\n:7000\r\n\
@@ -24,6 +24,8 @@ fn plan(class: u8, key: u64) -> Plan {
         value_start: 0,
         value_len: 3,
         serial: 0,
+        drawn: [0; 2],
+        request: class.into(),
     }
 }
 
@@ -104,17 +106,29 @@ fn a_moved_slot_is_remembered_and_an_ask_is_for_one_request() {
     };
     driver.encode(&operation, &mut session, &mut out);
     let asked = format!("-ASK {own} 127.0.0.1:7002\r\n");
-    let frame = driver.frame(&mut session, asked.as_bytes()).unwrap().unwrap();
+    let frame = driver
+        .frame(&mut session, asked.as_bytes())
+        .unwrap()
+        .unwrap();
     let to = Redirection::Ask(GroupId(2));
     let kind = ErrorKind::new(b"ASK");
     assert_eq!(frame.answer, Answer::Redirected { kind, to });
     // The node is new, and the slot stays where it was.
-    assert!(matches!(driver.poll_topology(), Some(Topology::Pool { group: GroupId(2), .. })));
+    assert!(matches!(
+        driver.poll_topology(),
+        Some(Topology::Pool {
+            group: GroupId(2),
+            ..
+        })
+    ));
     assert_eq!(route(&mut driver, &keys, &plan), Route::To(home));
 
     driver.encode(&operation, &mut session, &mut out);
     let moved = format!("-MOVED {own} 127.0.0.1:7002\r\n");
-    let frame = driver.frame(&mut session, moved.as_bytes()).unwrap().unwrap();
+    let frame = driver
+        .frame(&mut session, moved.as_bytes())
+        .unwrap()
+        .unwrap();
     let (kind, to) = (ErrorKind::new(b"MOVED"), Redirection::Moved);
     assert_eq!(frame.answer, Answer::Redirected { kind, to });
     assert_eq!(route(&mut driver, &keys, &plan), Route::To(GroupId(2)));
@@ -155,7 +169,10 @@ fn asking_and_its_request_are_one_request_with_one_reply() {
             from += frame.len;
         }
     }
-    assert_eq!(lens, [(7, Answer::Hit), (13, Answer::Hit), (5, Answer::Miss)]);
+    assert_eq!(
+        lens,
+        [(7, Answer::Hit), (13, Answer::Hit), (5, Answer::Miss)]
+    );
 }
 
 #[test]
@@ -186,7 +203,11 @@ fn commands_without_a_key_go_round_and_fixed_keys_follow_the_first_redirection()
         &mut out,
     );
     // The server knows better which argument is the key.
-    let other = if home == Route::To(GroupId(0)) { 9_000 } else { 5 };
+    let other = if home == Route::To(GroupId(0)) {
+        9_000
+    } else {
+        5
+    };
     let port = 7000 + u16::from(other == 9_000);
     let moved = format!("-MOVED {other} 127.0.0.1:{port}\r\n");
     driver.frame(&mut session, moved.as_bytes()).unwrap();
@@ -201,5 +222,8 @@ fn a_server_without_a_cluster_refuses_with_its_words() {
     driver.converse(&mut session, &mut BytesMut::new());
     let words = b"-ERR This instance has cluster support disabled\r\n";
     let refusal = driver.take_reply(&mut session, words).unwrap_err();
-    assert_eq!(refusal.text, "ERR This instance has cluster support disabled");
+    assert_eq!(
+        refusal.text,
+        "ERR This instance has cluster support disabled"
+    );
 }

@@ -63,6 +63,7 @@ impl Plan {
             target.password = Some(login.password.clone().into());
         }
         target.database = self.database;
+        target.cluster = self.cluster.is_some();
         target.version = match self.protocol {
             Protocol::Redis => RespVersion::Two,
             Protocol::Resp2 => RespVersion::TwoByHello,

@@ -552,7 +552,6 @@ fn a_scan_has_a_row_for_its_begin_and_one_for_going_on() {
 fn what_is_not_there_is_refused_by_name() {
     for (words, option) in [
         (&["-S", "/tmp/s"][..], "--unix-socket"),
-        (&["--cluster-mode"], "--cluster-mode"),
         (&["--retry-on-error"], "--retry-on-error"),
     ] {
         let text = lack(words);
