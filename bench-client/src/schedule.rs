@@ -2,9 +2,12 @@
 //!
 //! Pure arithmetic on stamps. A closed loop has no due moments: a request is due whenever a slot is
 //! free. The measured part has a schedule of its own that begins at its start, so the warm-up
-//! does not move it.
+//! does not move it. Where connections come step by step, each step has a rate of its own from its
+//! moment on.
 
-use kvlab_timing::{GapPacer, Pacer, Stamp};
+use std::collections::VecDeque;
+
+use kvlab_timing::{GapPacer, Pacer, Rate, Stamp};
 use rand_distr::{Distribution, Exp1};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -16,12 +19,24 @@ use crate::settings::{Arrivals, Load};
 #[derive(Clone, Debug)]
 pub struct Schedule {
     law: Law,
-    /// No request is due at or after this moment.
+    /// No request of the law is due at or after this moment.
     end: Stamp,
     /// Requests that may still become due.
     left: u64,
+    /// This thread among all.
+    thread: u64,
     /// Arrivals from one of this thread to its next.
     stride: u64,
+    /// What comes after `end`; empty where the rate never changes.
+    later: VecDeque<Step>,
+}
+
+/// A part of a schedule with a rate of its own.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    start: Stamp,
+    end: Stamp,
+    rate: Rate,
 }
 
 #[derive(Clone, Debug)]
@@ -73,16 +88,9 @@ impl Schedule {
                 rate,
                 arrivals: Arrivals::Poisson,
             } => {
-                let mut rng = random::stream(seed, part, share.thread, Use::Arrivals);
+                let rng = random::stream(seed, part, share.thread, Use::Arrivals);
                 let mean_ns = rate.mean_gap_ns() * f64::from(share.threads);
-                let mut pacer = GapPacer::new(start);
-                let gap: f64 = Exp1.sample(&mut rng);
-                pacer.after(gap * mean_ns);
-                Law::Poisson {
-                    pacer,
-                    mean_ns,
-                    rng,
-                }
+                Law::poisson(start, mean_ns, rng)
             }
         };
         let left = requests.map_or(u64::MAX, |all| share_of(all, thread, threads));
@@ -90,8 +98,32 @@ impl Schedule {
             law,
             end,
             left,
+            thread,
             stride: threads,
+            later: VecDeque::new(),
         }
+    }
+
+    /// The same with other rates from these moments on, which lie in order and after the start.
+    /// Without effect on a closed loop.
+    #[must_use]
+    pub fn with_steps(mut self, steps: impl IntoIterator<Item = (Stamp, Rate)>) -> Self {
+        if !self.is_open() {
+            return self;
+        }
+        let end = self.end;
+        for (start, rate) in steps {
+            if start >= end {
+                break;
+            }
+            match self.later.back_mut() {
+                Some(before) => before.end = start,
+                None => self.end = start,
+            }
+            self.later.push_back(Step { start, end, rate });
+        }
+        self.settle();
+        self
     }
 
     /// Whether a request is due at `now`, or when one will be.
@@ -135,26 +167,57 @@ impl Schedule {
                 pacer.after(gap * *mean_ns);
             }
         }
+        if !self.later.is_empty() {
+            self.settle();
+        }
+    }
+
+    /// Goes over to the step in which the next request is due.
+    fn settle(&mut self) {
+        while self.law.next_due() >= self.end {
+            let Some(step) = self.later.pop_front() else {
+                return;
+            };
+            (self.law, self.end) = (self.law_of(&step), step.end);
+        }
+    }
+
+    fn law_of(&self, step: &Step) -> Law {
+        match &self.law {
+            Law::Closed { .. } => Law::Closed { start: step.start },
+            Law::Uniform(_) => Law::Uniform(Pacer::uniform(
+                step.rate,
+                step.start,
+                self.thread,
+                self.stride,
+            )),
+            Law::Poisson { rng, .. } => {
+                let mean_ns = step.rate.mean_gap_ns() * threads_as_float(self.stride);
+                Law::poisson(step.start, mean_ns, rng.clone())
+            }
+        }
     }
 
     /// Ends the schedule at `end` if that is earlier than its end.
     pub fn end_at(&mut self, end: Stamp) {
         self.end = self.end.min(end);
+        self.later.retain(|step| step.start < end);
+        if let Some(last) = self.later.back_mut() {
+            last.end = last.end.min(end);
+        }
     }
 
     /// Requests that are due at `now` and were not taken; for Poisson arrivals, whose moments are
     /// drawn one by one, the number to be expected.
     #[must_use]
     pub fn backlog(&self, now: Stamp) -> u64 {
-        let latest = now.min(self.end.sub_nanos(1));
-        let count = match &self.law {
-            Law::Closed { .. } => 0,
-            Law::Uniform(pacer) => backlog_of(pacer, latest, self.stride),
-            Law::Poisson { pacer, mean_ns, .. } => match latest.since(pacer.last()) {
-                ..0 => 0,
-                since => 1 + estimate(since, *mean_ns),
-            },
-        };
+        let mut count = self
+            .law
+            .backlog(now.min(self.end.sub_nanos(1)), self.stride);
+        for step in self.later.iter().filter(|step| step.start <= now) {
+            let latest = now.min(step.end.sub_nanos(1));
+            count = count.saturating_add(self.law_of(step).backlog(latest, self.stride));
+        }
         count.min(self.left)
     }
 
@@ -162,6 +225,41 @@ impl Schedule {
     #[must_use]
     pub fn is_open(&self) -> bool {
         !matches!(self.law, Law::Closed { .. })
+    }
+}
+
+impl Law {
+    /// Independent gaps from `start` on; the first is drawn.
+    fn poisson(start: Stamp, mean_ns: f64, mut rng: Xoshiro256PlusPlus) -> Self {
+        let mut pacer = GapPacer::new(start);
+        let gap: f64 = Exp1.sample(&mut rng);
+        pacer.after(gap * mean_ns);
+        Self::Poisson {
+            pacer,
+            mean_ns,
+            rng,
+        }
+    }
+
+    /// When the next request is due at the earliest.
+    fn next_due(&self) -> Stamp {
+        match self {
+            Self::Closed { start } => *start,
+            Self::Uniform(pacer) => pacer.peek(),
+            Self::Poisson { pacer, .. } => pacer.last(),
+        }
+    }
+
+    /// Requests due up to `latest`.
+    fn backlog(&self, latest: Stamp, stride: u64) -> u64 {
+        match self {
+            Self::Closed { .. } => 0,
+            Self::Uniform(pacer) => backlog_of(pacer, latest, stride),
+            Self::Poisson { pacer, mean_ns, .. } => match latest.since(pacer.last()) {
+                ..0 => 0,
+                since => 1 + estimate(since, *mean_ns),
+            },
+        }
     }
 }
 
@@ -195,6 +293,11 @@ fn backlog_of(pacer: &Pacer, latest: Stamp, stride: u64) -> u64 {
         }
     }
     within + 1
+}
+
+#[expect(clippy::cast_precision_loss, reason = "threads are few")]
+fn threads_as_float(threads: u64) -> f64 {
+    threads as f64
 }
 
 #[expect(
@@ -285,6 +388,43 @@ mod tests {
         assert_eq!(counts, [0, 0, 1, 2, 3]);
         schedule.take();
         assert_eq!(schedule.backlog(Stamp::from_nanos(SECOND)), 1);
+    }
+
+    #[test]
+    fn each_step_begins_at_its_moment_with_its_rate() {
+        let rate = |rate| Rate::per_second(rate).unwrap();
+        let load = Load::Open {
+            rate: rate(2),
+            arrivals: Arrivals::Uniform,
+        };
+        let steps = [(1, 3), (2, 1), (5, 9)];
+        let schedule = |k| {
+            let steps = steps.map(|(at, each)| (Stamp::from_nanos(at * SECOND), rate(each)));
+            Schedule::new(load, share(k, 2), span(0, 4 * SECOND), None, (1, 0)).with_steps(steps)
+        };
+        let mut found = [all(schedule(0)), all(schedule(1))].concat();
+        found.sort_unstable();
+        // 2 in the first second, 3 in the next, 1 in each of the two after it; the step at the
+        // end of the schedule or after it never comes.
+        let expected = [
+            0,
+            SECOND / 2,
+            SECOND,
+            SECOND + SECOND / 3,
+            SECOND + 2 * SECOND / 3,
+            2 * SECOND,
+            3 * SECOND,
+        ];
+        assert_eq!(found, expected);
+        // Those of thread 0 are the even ones of each step.
+        let own = [0, SECOND, SECOND + 2 * SECOND / 3, 2 * SECOND];
+        assert_eq!(all(schedule(0)), own);
+        let backlogs = [0, SECOND - 1, SECOND, 2 * SECOND, 9 * SECOND]
+            .map(|now| schedule(0).backlog(Stamp::from_nanos(now)));
+        assert_eq!(backlogs, [1, 1, 2, 4, 4]);
+        let mut cut = schedule(0);
+        cut.end_at(Stamp::from_nanos(SECOND + 1));
+        assert_eq!(all(cut), [0, SECOND]);
     }
 
     #[test]

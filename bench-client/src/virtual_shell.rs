@@ -20,7 +20,7 @@ use crate::engine::worker::{Action, ConnId, Remains, Worker};
 use crate::engine::{Observer, RunError, RunResult, Silent, shares};
 use crate::keyspace::{KeySpace, Share};
 use crate::record::SocketEnd;
-use crate::settings::{Settings, Target};
+use crate::settings::{Address, Settings, Target};
 use crate::values::ValueBlock;
 
 /// A connection of the virtual client; a reconnect is a new one.
@@ -42,7 +42,7 @@ pub enum ClientAction {
         /// The connection to make.
         conn: ClientConnId,
         /// Where to.
-        address: SocketAddr,
+        address: Address,
     },
     /// Send; the bytes count as sent at the moment of the call that produced them.
     Send {

@@ -6,6 +6,7 @@
 mod fake;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use fake::{MILLI, World};
@@ -17,7 +18,7 @@ fn settings(words: &[&str]) -> Settings {
     let options = Options::read(&getopt::parse(words).unwrap()).unwrap();
     check(&options).unwrap();
     let plan = Plan::resolve(options, 0).unwrap();
-    let address = "127.0.0.1:6379".parse().unwrap();
+    let address = SocketAddr::from(([127, 0, 0, 1], 6379));
     plan.translate(address).unwrap().settings
 }
 

@@ -16,13 +16,13 @@ pub mod redis;
 pub mod redis_cluster;
 mod scan;
 
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use bytes::BytesMut;
 
 use crate::keyspace::KeySpace;
 use crate::record::{ErrorKind, OpClass, Outcome};
+use crate::settings::Address;
 
 /// A protocol, seen from the engine.
 pub trait Driver {
@@ -134,14 +134,14 @@ pub enum Topology {
         /// The group it belongs to.
         group: GroupId,
         /// Where to connect.
-        address: SocketAddr,
+        address: Address,
     },
     /// Keep a pool of load connections to this address.
     Pool {
         /// The group it belongs to.
         group: GroupId,
         /// Where to connect.
-        address: SocketAddr,
+        address: Address,
     },
     /// Close all connections of the group.
     Remove {

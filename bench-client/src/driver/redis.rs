@@ -12,7 +12,6 @@
 //! nil is a miss, an error is counted under its first word, anything else is a hit.
 
 use std::collections::VecDeque;
-use std::net::SocketAddr;
 
 use bytes::BytesMut;
 use kvlab_protocol::resp::request::{NUMBER_PLACEHOLDER, Template, encode_command};
@@ -24,7 +23,9 @@ use super::{
 };
 use crate::keyspace::{FurtherKeys, KeySpace};
 use crate::record::{ErrorKind, OpClass};
-use crate::settings::{Command, RedisTarget, RespVersion, SizeDistribution, ValueSettings};
+use crate::settings::{
+    Address, Command, RedisTarget, RespVersion, SizeDistribution, ValueSettings,
+};
 
 /// The driver for one RESP server.
 #[derive(Debug)]
@@ -200,7 +201,7 @@ impl Request {
     }
 }
 
-fn pool(address: SocketAddr) -> VecDeque<Topology> {
+fn pool(address: Address) -> VecDeque<Topology> {
     VecDeque::from([Topology::Pool {
         group: GroupId(0),
         address,

@@ -214,12 +214,13 @@ impl Collector {
         let mut threads = Vec::new();
         let mut notices = Vec::new();
         let (mut first, mut last): (Option<Stamp>, Option<Stamp>) = (None, None);
-        let (mut due, mut at_start, mut hash) = (0, 0, 0);
+        let (mut due, mut wanted, mut at_start, mut hash) = (0, 0, 0, 0);
         let (mut started, mut interrupted) = (Stamp::ZERO, false);
         for (number, Leftover { remains, cpu }) in (0..).zip(leftovers) {
             started = remains.started;
             interrupted |= remains.interrupted;
             due += remains.due;
+            wanted += u64::from(remains.connections_wanted);
             at_start += remains.connections_at_start;
             hash = random::mix(hash ^ remains.sequence_hash);
             first = [first, remains.first].into_iter().flatten().min();
@@ -251,7 +252,6 @@ impl Collector {
                 spun: cpu.map(|cpu| cpu.spun),
             });
         }
-        let wanted = u64::from(settings.connections.get());
         let load = started.sub_nanos(settings.warmup.as_nanos().try_into().unwrap_or(u64::MAX));
         let setup = setup.finish(&connects, load);
         let limits = Limits::find(&connects);

@@ -1,10 +1,9 @@
 //! Why a run has no result.
 
 use std::io;
-use std::net::SocketAddr;
 
 use super::TlsFault;
-use crate::settings::SettingsError;
+use crate::settings::{Address, SettingsError};
 
 /// Why a run has no result.
 #[derive(Debug, thiserror::Error)]
@@ -17,7 +16,7 @@ pub enum RunError {
     #[error("no connection to {address}: {error}")]
     NoConnection {
         /// Where to.
-        address: SocketAddr,
+        address: Address,
         /// The last error seen.
         error: String,
     },
@@ -25,7 +24,7 @@ pub enum RunError {
     #[error("login refused by {address}: {text}")]
     LoginRefused {
         /// The server.
-        address: SocketAddr,
+        address: Address,
         /// Its words.
         text: String,
     },
@@ -33,7 +32,7 @@ pub enum RunError {
     #[error("handshake refused by {address}: {text}")]
     HandshakeRefused {
         /// The server.
-        address: SocketAddr,
+        address: Address,
         /// Its words.
         text: String,
     },
@@ -41,7 +40,7 @@ pub enum RunError {
     #[error("no TLS with {address}: {fault}")]
     Tls {
         /// The server.
-        address: SocketAddr,
+        address: Address,
         /// What is wrong.
         fault: TlsFault,
     },

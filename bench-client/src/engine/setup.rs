@@ -85,6 +85,8 @@ fn curve(rows: &[ConnectRow], begun: Stamp, end: Stamp) -> Vec<CurvePoint> {
 
 #[cfg(test)]
 mod tests {
+    use std::net::SocketAddr;
+
     use super::*;
     use crate::record::Cause;
 
@@ -95,7 +97,10 @@ mod tests {
             logged_in: up.map(Stamp::from_nanos),
             ended: Some(Stamp::from_nanos(ended)),
             cause: Some(Cause::End),
-            ..ConnectRow::begin(ConnectKind::Load, ([127, 0, 0, 1], 1).into())
+            ..ConnectRow::begin(
+                ConnectKind::Load,
+                SocketAddr::from(([127, 0, 0, 1], 1)).into(),
+            )
         }
     }
 

@@ -3,6 +3,7 @@
 use kvlab_timing::Stamp;
 
 use super::*;
+use crate::engine::worker::NAMELESS;
 use crate::record::{ErrorKind, SocketEnd};
 
 const MILLI: u64 = 1_000_000;
@@ -14,7 +15,7 @@ fn row(connected: u64) -> ConnectRow {
         begun: at,
         wanted: at,
         connected: Some(at),
-        ..ConnectRow::begin(ConnectKind::Load, ([127, 0, 0, 1], 1).into())
+        ..ConnectRow::begin(ConnectKind::Load, NAMELESS.into())
     }
 }
 

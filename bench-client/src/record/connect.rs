@@ -19,6 +19,7 @@ use std::ops::AddAssign;
 use kvlab_timing::Stamp;
 
 use super::ErrorKind;
+use crate::settings::Address;
 
 /// One attempt to connect, and what became of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +31,7 @@ pub struct ConnectRow {
     /// Place among the thread's connections; a reconnect keeps it.
     pub place: u32,
     /// Where to.
-    pub address: SocketAddr,
+    pub address: Address,
     /// The client's end, once connected.
     pub local: Option<SocketAddr>,
     /// How many times this local address had connected before.
@@ -135,7 +136,7 @@ pub struct CauseCounts {
 impl ConnectRow {
     /// The row of an attempt of which nothing is known yet but what it is for.
     #[must_use]
-    pub fn begin(kind: ConnectKind, address: SocketAddr) -> Self {
+    pub fn begin(kind: ConnectKind, address: Address) -> Self {
         Self {
             kind,
             thread: 0,

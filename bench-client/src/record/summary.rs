@@ -1,13 +1,12 @@
 //! The result of a run in numbers.
 
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use kvlab_timing::Stamp;
 
 use super::{Certificate, LATE, Outcomes, Tally};
 use crate::limits::Limits;
-use crate::settings::{Load, Pipeline};
+use crate::settings::{Address, Load, Pipeline};
 
 /// The result of a run, warm-up left out.
 #[derive(Clone, Debug)]
@@ -30,9 +29,9 @@ pub struct Summary {
     pub tally: Tally,
     /// Requests of the warm-up, by outcome.
     pub warmup: Outcomes,
-    /// Load connections wanted.
+    /// Load connections wanted; of a staircase those of the steps that were taken.
     pub connections_wanted: u64,
-    /// Load connections that were up when the load began.
+    /// Load connections that were up when the load began, and those of later steps that came up.
     pub connections_at_start: u64,
     /// How the set-up went.
     pub setup: SetupSummary,
@@ -219,7 +218,7 @@ pub enum Notice {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConnectionLoss {
     /// The server's address.
-    pub address: SocketAddr,
+    pub address: Address,
     /// When the last connection was given up.
     pub at: Stamp,
     /// The last error seen.

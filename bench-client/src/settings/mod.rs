@@ -4,6 +4,7 @@
 //! Types carry the rules where they can (non-zero counts, rates); [`Settings::check`] holds the
 //! rules that concern two values at once.
 
+mod address;
 mod aerospike;
 mod connect;
 mod keys;
@@ -12,6 +13,7 @@ mod login;
 mod measure;
 mod redis;
 mod rotation;
+mod staircase;
 mod tls;
 mod values;
 
@@ -21,6 +23,7 @@ use std::time::Duration;
 use crate::random;
 use crate::record::OpClass;
 
+pub use address::Address;
 pub use aerospike::{AerospikeOperation, AerospikeTarget, AerospikeVerb, Retries};
 pub use connect::{ConnectSettings, Renew, WhenDown};
 pub use keys::{KeyPattern, KeySettings};
@@ -32,6 +35,7 @@ pub use redis::{RedisOperation, RedisTarget, RespVersion, ScanSettings};
 pub use rotation::{
     Between, NumberLaw, ReplayCursor, Rotation, RotationRequest, RotationStep, StepKind,
 };
+pub use staircase::Staircase;
 pub use tls::{Identity, TlsSettings, TlsTextError, Trust, server_name};
 pub use values::{Content, MAX_VALUE_SIZE, SizeDistribution, ValueSettings};
 
@@ -49,6 +53,8 @@ pub struct Settings {
     pub connections: NonZeroU32,
     /// Whether the connections of a thread share one sequence of operations.
     pub clients: Clients,
+    /// Connections that come step by step; without it all are there when the load begins.
+    pub staircase: Option<Staircase>,
     /// Requests in flight on one connection, and how the slots are refilled.
     pub pipeline: Pipeline,
     /// Closed loop, or open loop with a rate and an arrival law.
@@ -134,6 +140,15 @@ pub enum Target {
 }
 
 impl Target {
+    /// Whether the server is reached by a socket file.
+    #[must_use]
+    pub fn is_socket_file(&self) -> bool {
+        match self {
+            Self::Redis(target) => target.address.tcp().is_none(),
+            Self::Aerospike(_) => false,
+        }
+    }
+
     /// The classes of the run, in the order that [`crate::record::OpClass`] counts.
     #[must_use]
     pub fn classes(&self) -> Vec<ClassSpec> {
@@ -231,6 +246,7 @@ impl Settings {
             threads: NonZeroU32::MIN,
             connections: NonZeroU32::MIN,
             clients: Clients::Pooled,
+            staircase: None,
             pipeline: Pipeline::default(),
             load: Load::Closed,
             stop: Stop {
@@ -304,6 +320,7 @@ impl Settings {
         {
             return Err(SettingsError::ZeroTime);
         }
+        self.check_staircase()?;
         if self.backoff.first > self.backoff.most {
             return Err(SettingsError::Backoff);
         }
@@ -322,6 +339,27 @@ impl Settings {
             }
         }
         self.values.check()
+    }
+
+    fn check_staircase(&self) -> Result<(), SettingsError> {
+        let Some(stairs) = &self.staircase else {
+            return Ok(());
+        };
+        if stairs.length.is_zero() {
+            return Err(SettingsError::ZeroTime);
+        }
+        if self.stop.duration.is_none() || self.stop.requests.is_some() {
+            return Err(SettingsError::EndlessStaircase);
+        }
+        let (all, threads) = (self.connections.get(), self.threads.get());
+        for steps in 0..=stairs.steps(all.div_ceil(threads)) {
+            stairs
+                .load(self.load, steps, all, threads)
+                .map_err(|error| SettingsError::StaircaseRate {
+                    why: error.to_string(),
+                })?;
+        }
+        Ok(())
     }
 }
 
@@ -358,8 +396,17 @@ pub enum SettingsError {
     /// Neither a duration nor a number of requests ends the run.
     #[error("a run needs a duration or a number of requests")]
     NoEnd,
-    /// A time-out or interval of 0.
-    #[error("time-outs and the interval must be longer than 0")]
+    /// A staircase that a number of requests ends.
+    #[error("connections that come step by step need a duration and no number of requests")]
+    EndlessStaircase,
+    /// The rate of a step of a staircase cannot be had.
+    #[error("the rate of a step: {why}")]
+    StaircaseRate {
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A time-out, a step or an interval of 0.
+    #[error("time-outs, steps and the interval must be longer than 0")]
     ZeroTime,
     /// The first wait of the back-off is longer than the longest.
     #[error("the first wait of a back-off must not be longer than the longest")]

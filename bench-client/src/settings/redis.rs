@@ -5,14 +5,16 @@ use std::net::SocketAddr;
 use kvlab_protocol::resp::request::{DATA_PLACEHOLDER, KEY_PLACEHOLDER, parse_command_line};
 
 use super::rotation::check_numbers;
-use super::{ClassSpec, KeyPattern, NumberLaw, Password, RequestSpec, Rotation, SettingsError};
+use super::{
+    Address, ClassSpec, KeyPattern, NumberLaw, Password, RequestSpec, Rotation, SettingsError,
+};
 use crate::record::OpClass;
 
 /// A RESP server and the commands to send to it.
 #[derive(Clone, Debug)]
 pub struct RedisTarget {
     /// Address, resolved by the front end.
-    pub address: SocketAddr,
+    pub address: Address,
     /// User for `AUTH` or `HELLO`; only with a password.
     pub user: Option<String>,
     /// Password; `None` sends no login.
@@ -78,7 +80,7 @@ impl RedisTarget {
         let mut operations = vec![RedisOperation::set(set), RedisOperation::get(get)];
         operations.retain(|operation| operation.weight > 0);
         Self {
-            address,
+            address: address.into(),
             user: None,
             password: None,
             database: 0,

@@ -239,7 +239,7 @@ pub enum PartError {
 /// Points the client at the server.
 fn aim(settings: &mut Settings, address: SocketAddr) {
     match &mut settings.target {
-        Target::Redis(target) => target.address = address,
+        Target::Redis(target) => target.address = address.into(),
         Target::Aerospike(target) => target.seeds = vec![address],
     }
     settings.record_rows = true;

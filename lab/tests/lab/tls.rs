@@ -186,7 +186,7 @@ fn a_server_without_tls_is_told_apart() {
         let Target::Redis(target) = &mut settings.target else {
             unreachable!("it is that of `redis`");
         };
-        target.address = address;
+        target.address = address.into();
         let error = load(&settings).unwrap_err();
         assert!(matches!(error, RunError::NoConnection { .. }), "{error:?}");
         assert!(error.to_string().contains(words), "{error}");

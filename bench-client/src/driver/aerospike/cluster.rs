@@ -121,7 +121,7 @@ impl Cluster {
         node.failures = 0;
         if !node.joined {
             node.joined = true;
-            let address = node.address;
+            let address = node.address.into();
             self.changes.push_back(Topology::Pool { group, address });
         }
         true
@@ -244,6 +244,7 @@ impl Cluster {
             failures: 0,
             removed: false,
         });
+        let address = address.into();
         self.changes.push_back(Topology::Tend { group, address });
     }
 }

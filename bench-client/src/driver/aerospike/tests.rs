@@ -10,6 +10,7 @@ use kvlab_protocol::aerospike::proto::split_frame;
 
 use super::*;
 use crate::driver::Plan;
+use crate::settings::Address;
 use crate::settings::KeySettings;
 
 /// A node that answers info requests.
@@ -114,7 +115,7 @@ const ALONE: Node = Node {
 #[test]
 fn one_node_is_greeted_listed_and_mapped_and_then_only_watched() {
     let mut driver = driver(1, 1);
-    let address = "127.0.0.1:3000".parse().unwrap();
+    let address = Address::Tcp("127.0.0.1:3000".parse().unwrap());
     let group = GroupId(0);
     assert_eq!(changes(&mut driver), [Topology::Tend { group, address }]);
     let mut session = driver.open(group, Role::Tend);
@@ -153,7 +154,7 @@ fn over_tls_peers_are_asked_for_their_tls_addresses_and_names() {
     for (number, address) in [(1, "127.0.0.1:4301"), (2, "127.0.0.1:4333")] {
         let tend = Topology::Tend {
             group: GroupId(number),
-            address: address.parse().unwrap(),
+            address: Address::Tcp(address.parse().unwrap()),
         };
         assert!(found.contains(&tend), "{found:?}");
     }
@@ -178,7 +179,7 @@ fn a_peer_is_found_and_each_key_goes_to_the_master_of_its_partition() {
     };
     let mut first = driver.open(GroupId(0), Role::Tend);
     tend(&mut driver, &mut first, &even);
-    let address = "127.0.0.1:3101".parse().unwrap();
+    let address = Address::Tcp("127.0.0.1:3101".parse().unwrap());
     assert!(changes(&mut driver).contains(&Topology::Tend {
         group: GroupId(1),
         address

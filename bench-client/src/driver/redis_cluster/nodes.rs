@@ -7,6 +7,7 @@ use kvlab_protocol::resp::Value;
 use kvlab_protocol::resp::slot::SLOTS;
 
 use crate::driver::{GroupId, Topology};
+use crate::settings::Address;
 
 /// The nodes and the slot table.
 #[derive(Debug)]
@@ -24,7 +25,7 @@ pub(super) struct Nodes {
 
 #[derive(Debug)]
 struct Node {
-    address: SocketAddr,
+    address: Address,
     /// It has a pool of load connections.
     pooled: bool,
     /// It has a connection to learn the cluster.
@@ -37,11 +38,11 @@ struct Node {
 }
 
 /// A range of slots, both ends included, and who serves it.
-type Served = (u16, u16, SocketAddr);
+type Served = (u16, u16, Address);
 
 impl Nodes {
     /// A cluster of which one node is known.
-    pub(super) fn new(seed: SocketAddr) -> Self {
+    pub(super) fn new(seed: Address) -> Self {
         let mut nodes = Self {
             nodes: Vec::new(),
             owners: vec![None; usize::from(SLOTS)].into(),
@@ -71,7 +72,7 @@ impl Nodes {
     }
 
     /// The address of a group's node.
-    pub(super) fn address(&self, group: GroupId) -> Option<SocketAddr> {
+    pub(super) fn address(&self, group: GroupId) -> Option<Address> {
         self.nodes
             .get(usize::from(group.0))
             .map(|node| node.address)
@@ -124,7 +125,7 @@ impl Nodes {
     }
 
     /// A slot was moved for good; false if it is said in a way that cannot be followed.
-    pub(super) fn moved(&mut self, slot: u16, address: SocketAddr) -> bool {
+    pub(super) fn moved(&mut self, slot: u16, address: Address) -> bool {
         let Some(group) = self.primary(address) else {
             return false;
         };
@@ -136,7 +137,7 @@ impl Nodes {
     }
 
     /// A slot is on its way to this node.
-    pub(super) fn asked(&mut self, address: SocketAddr) -> Option<GroupId> {
+    pub(super) fn asked(&mut self, address: Address) -> Option<GroupId> {
         let group = self.primary(address)?;
         if let Some(node) = self.nodes.get_mut(usize::from(group.0)) {
             node.asked = true;
@@ -153,7 +154,7 @@ impl Nodes {
     }
 
     /// The group of a primary, with a pool of connections from now on.
-    fn primary(&mut self, address: SocketAddr) -> Option<GroupId> {
+    fn primary(&mut self, address: Address) -> Option<GroupId> {
         let group = self.node_at(address)?;
         let node = self.nodes.get_mut(usize::from(group.0))?;
         if !node.pooled {
@@ -163,7 +164,7 @@ impl Nodes {
         Some(group)
     }
 
-    fn node_at(&mut self, address: SocketAddr) -> Option<GroupId> {
+    fn node_at(&mut self, address: Address) -> Option<GroupId> {
         let known = self
             .nodes
             .iter()
@@ -238,7 +239,7 @@ fn group(place: usize) -> Option<GroupId> {
 /// ```
 ///
 /// A host that is empty or null is the one the answer came from.
-fn read_slots(answer: &Value, own: SocketAddr) -> Result<Vec<Served>, String> {
+fn read_slots(answer: &Value, own: Address) -> Result<Vec<Served>, String> {
     let unreadable = || "the answer to CLUSTER SLOTS cannot be read".to_owned();
     let Value::Array(ranges) = answer else {
         return Err(unreadable());
@@ -277,20 +278,24 @@ fn slot(number: i64) -> Option<u16> {
     u16::try_from(number).ok().filter(|slot| *slot < SLOTS)
 }
 
-fn address(host: &str, port: u16, own: SocketAddr) -> Result<SocketAddr, String> {
+fn address(host: &str, port: u16, own: Address) -> Result<Address, String> {
     if host.is_empty() || host == "?" {
-        return Ok(SocketAddr::new(own.ip(), port));
+        return Ok(match own {
+            Address::Tcp(own) => SocketAddr::new(own.ip(), port).into(),
+            // A socket file has no port: it is that node itself.
+            Address::Unix(_) => own,
+        });
     }
     // A worker never waits for a resolver.
     let ip: IpAddr = host
         .parse()
         .map_err(|_| format!("the cluster names a node {host:?}: names are not looked up"))?;
-    Ok(SocketAddr::new(ip, port))
+    Ok(SocketAddr::new(ip, port).into())
 }
 
 /// Slot and address of `MOVED 3999 127.0.0.1:6381` and of the same with `ASK`; the node that said
 /// it has the address `own`.
-pub(super) fn read_redirection(line: &str, own: SocketAddr) -> Option<(u16, SocketAddr)> {
+pub(super) fn read_redirection(line: &str, own: Address) -> Option<(u16, Address)> {
     let mut words = line.split_ascii_whitespace().skip(1);
     let slot = slot(words.next()?.parse().ok()?)?;
     let (host, port) = words.next()?.rsplit_once(':')?;
@@ -302,8 +307,12 @@ pub(super) fn read_redirection(line: &str, own: SocketAddr) -> Option<(u16, Sock
 mod tests {
     use super::*;
 
-    fn own() -> SocketAddr {
-        "127.0.0.1:7000".parse().unwrap()
+    fn at(text: &str) -> Address {
+        Address::Tcp(text.parse().unwrap())
+    }
+
+    fn own() -> Address {
+        at("127.0.0.1:7000")
     }
 
     fn range(first: i64, last: i64, host: Value, port: i64) -> Value {
@@ -353,7 +362,7 @@ mod tests {
                 },
                 Topology::Pool {
                     group: second,
-                    address: "127.0.0.1:7001".parse().unwrap()
+                    address: at("127.0.0.1:7001")
                 },
             ]
         );
@@ -380,7 +389,7 @@ mod tests {
         let mut nodes = Nodes::new(own());
         nodes.listed(GroupId(0), &two()).unwrap();
         changes(&mut nodes);
-        let third: SocketAddr = "127.0.0.1:7002".parse().unwrap();
+        let third = at("127.0.0.1:7002");
         assert_eq!(nodes.asked(third), Some(GroupId(2)));
         assert_eq!(nodes.owner(5), Some(GroupId(0)));
         assert!(nodes.moved(5, third));
@@ -407,7 +416,7 @@ mod tests {
         nodes.failed(GroupId(0));
         let tend = Topology::Tend {
             group: GroupId(1),
-            address: "127.0.0.1:7001".parse().unwrap(),
+            address: at("127.0.0.1:7001"),
         };
         assert_eq!(changes(&mut nodes), [tend]);
         nodes.failed(GroupId(0));
@@ -416,7 +425,6 @@ mod tests {
 
     #[test]
     fn redirections_are_read_as_the_specification_writes_them() {
-        let at = |text: &str| text.parse::<SocketAddr>().unwrap();
         for (line, slot, address) in [
             ("MOVED 3999 127.0.0.1:6381", 3_999, at("127.0.0.1:6381")),
             ("ASK 3999 127.0.0.1:6381", 3_999, at("127.0.0.1:6381")),

@@ -35,7 +35,7 @@ use rustix::time::{ClockId, clock_gettime};
 use crate::engine::RunError;
 use crate::engine::worker::Arrival;
 use crate::record::STAMP_TOLERANCE_NS;
-use crate::settings::KernelStamps;
+use crate::settings::{KernelStamps, Target};
 
 /// What came of the wish for kernel stamps.
 #[derive(Debug)]
@@ -50,11 +50,18 @@ pub(super) enum Stamping {
 
 impl Stamping {
     /// Tries whether this kernel stamps.
-    pub(super) fn prepare(wanted: KernelStamps) -> Result<Self, RunError> {
+    pub(super) fn prepare(wanted: KernelStamps, target: &Target) -> Result<Self, RunError> {
         if !wanted.is_wanted() {
             return Ok(Self::Off);
         }
-        match (probe(), wanted) {
+        let probed = if target.is_socket_file() {
+            Err(io::Error::other(
+                "the kernel stamps nothing on a Unix socket",
+            ))
+        } else {
+            probe()
+        };
+        match (probed, wanted) {
             (Ok(socket), _) => Ok(Self::On(socket)),
             (Err(error), KernelStamps::On) => Err(RunError::NoKernelStamps(error.to_string())),
             (Err(error), _) => Ok(Self::Missing(error.to_string())),

@@ -70,7 +70,7 @@ pub(super) fn run(
     control: &Control,
     observer: &mut dyn Observer,
 ) -> Result<RunResult, RunError> {
-    let stamping = Stamping::prepare(settings.kernel_stamps)?;
+    let stamping = Stamping::prepare(settings.kernel_stamps, &settings.target)?;
     let securing = settings.tls.as_ref().map(Securing::prepare).transpose()?;
     let connector = Connector::new(stamping.is_on(), securing);
     let block = ValueBlock::new(&settings.values, settings.seed);

@@ -20,7 +20,6 @@
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::io;
-use std::net::SocketAddr;
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::mpsc::{Receiver, Sender};
@@ -39,6 +38,7 @@ use crate::driver::Driver;
 use crate::engine::Control;
 use crate::engine::worker::{Action, ConnId, Worker};
 use crate::record::{SocketEnd, Tally};
+use crate::settings::Address;
 
 /// The shell of one worker.
 pub(super) struct Shell<D: Driver> {
@@ -289,7 +289,7 @@ impl<D: Driver + 'static> Shell<D> {
         }
     }
 
-    fn connect(self: &Rc<Self>, conn: ConnId, address: SocketAddr) {
+    fn connect(self: &Rc<Self>, conn: ConnId, address: Address) {
         let mut links = self.links.borrow_mut();
         let place = conn.place as usize;
         if links.len() <= place {
@@ -321,7 +321,7 @@ impl<D: Driver + 'static> Shell<D> {
     }
 
     /// Connects, and serves the connection until it ends.
-    async fn serve(self: &Rc<Self>, conn: ConnId, address: SocketAddr) -> io::Result<()> {
+    async fn serve(self: &Rc<Self>, conn: ConnId, address: Address) -> io::Result<()> {
         let now = self.clock.now();
         self.worker.borrow_mut().handle_connecting(now, conn);
         let (mut reader, mut writer, local) = self.connector.connect(address).await?;

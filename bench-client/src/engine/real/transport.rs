@@ -16,25 +16,46 @@ use std::task::{Context, Poll, ready};
 use kvlab_timing::Clock;
 use rustls::pki_types::ServerName;
 use tokio::io::{AsyncRead, Interest, ReadBuf};
-use tokio::net::TcpStream;
-use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::{TcpStream, UnixStream, tcp, unix};
 
 use super::kernel::{self, StampedReader};
 use super::tls::{CIPHERTEXT, Secure, Securing};
-use crate::engine::worker::Arrival;
+use crate::engine::worker::{Arrival, NAMELESS};
+use crate::settings::Address;
 
 /// The reading half of a connection; its task owns it.
 #[derive(Debug)]
 pub(super) struct Reader {
-    half: OwnedReadHalf,
+    half: ReadHalf,
     secure: Option<Rc<RefCell<Secure>>>,
 }
 
 /// The writing half of a connection; whoever has something to send uses it.
 #[derive(Debug)]
 pub(super) struct Writer {
-    half: OwnedWriteHalf,
+    half: WriteHalf,
     secure: Option<Rc<RefCell<Secure>>>,
+}
+
+/// The reading half of a socket of either kind.
+#[derive(Debug)]
+enum ReadHalf {
+    Tcp(tcp::OwnedReadHalf),
+    Unix(unix::OwnedReadHalf),
+}
+
+/// The writing half of a socket of either kind.
+#[derive(Debug)]
+enum WriteHalf {
+    Tcp(tcp::OwnedWriteHalf),
+    Unix(unix::OwnedWriteHalf),
+}
+
+/// A socket that is only looked at.
+#[derive(Clone, Copy, Debug)]
+enum Socket<'a> {
+    Tcp(&'a TcpStream),
+    Unix(&'a UnixStream),
 }
 
 /// How the sockets of a run are made.
@@ -63,15 +84,24 @@ impl Connector {
     /// Connects without blocking. Small writes leave at once (`TCP_NODELAY`).
     pub(super) async fn connect(
         &self,
-        address: SocketAddr,
+        address: Address,
     ) -> io::Result<(Reader, Writer, SocketAddr)> {
-        let stream = TcpStream::connect(address).await?;
-        stream.set_nodelay(true)?;
-        if self.stamped {
-            kernel::enable(&stream)?;
-        }
-        let local = stream.local_addr()?;
-        let (read, write) = stream.into_split();
+        let (read, write, local) = match address {
+            Address::Tcp(address) => {
+                let stream = TcpStream::connect(address).await?;
+                stream.set_nodelay(true)?;
+                if self.stamped {
+                    kernel::enable(&stream)?;
+                }
+                let local = stream.local_addr()?;
+                let (read, write) = stream.into_split();
+                (ReadHalf::Tcp(read), WriteHalf::Tcp(write), local)
+            }
+            Address::Unix(path) => {
+                let (read, write) = UnixStream::connect(path).await?.into_split();
+                (ReadHalf::Unix(read), WriteHalf::Unix(write), NAMELESS)
+            }
+        };
         let reader = Reader {
             half: read,
             secure: None,
@@ -134,8 +164,8 @@ impl Reader {
         };
         let mut secure = secure.borrow_mut();
         loop {
-            if !secure.push(&mut Socket(self.half.as_ref()))? {
-                ready!(self.half.as_ref().poll_write_ready(cx))?;
+            if !secure.push(&mut self.half.socket())? {
+                ready!(self.half.socket().poll_write_ready(cx))?;
                 continue;
             }
             if !secure.is_handshaking() {
@@ -163,7 +193,7 @@ impl Reader {
             let (n, arrival) = ready!(self.poll_socket(cx, cipher, stamped.as_deref_mut()))?;
             let len = secure.decrypt(cipher.get(..n).unwrap_or_default(), plain)?;
             // Answers of TLS itself; where the socket takes none, they go with the next write.
-            secure.push(&mut Socket(self.half.as_ref()))?;
+            secure.push(&mut self.half.socket())?;
             if len > 0 || n == 0 || secure.has_ended() {
                 return Poll::Ready(Ok((len, arrival)));
             }
@@ -176,9 +206,10 @@ impl Reader {
         buffer: &mut [u8],
         stamped: Option<&mut StampedReader>,
     ) -> Poll<io::Result<(usize, Arrival)>> {
-        match stamped {
-            None => self.poll_plain(cx, buffer),
-            Some(reader) => self.poll_stamped(cx, buffer, reader),
+        match (stamped, &self.half) {
+            (Some(reader), ReadHalf::Tcp(half)) => poll_stamped(half.as_ref(), cx, buffer, reader),
+            // Socket files bring no stamps.
+            _ => self.poll_plain(cx, buffer),
         }
     }
 
@@ -188,36 +219,38 @@ impl Reader {
         buffer: &mut [u8],
     ) -> Poll<io::Result<(usize, Arrival)>> {
         let mut buffer = ReadBuf::new(buffer);
-        ready!(Pin::new(&mut self.half).poll_read(cx, &mut buffer))?;
+        ready!(match &mut self.half {
+            ReadHalf::Tcp(half) => Pin::new(half).poll_read(cx, &mut buffer),
+            ReadHalf::Unix(half) => Pin::new(half).poll_read(cx, &mut buffer),
+        })?;
         let received = Clock::real().now();
         Poll::Ready(Ok((buffer.filled().len(), received.into())))
     }
+}
 
-    /// The same with a call that brings the kernel's stamp. The runtime knows no such call, so the
-    /// readiness is handled here: an answer of "would block" makes it clear its own.
-    fn poll_stamped(
-        &mut self,
-        cx: &mut Context<'_>,
-        buffer: &mut [u8],
-        reader: &mut StampedReader,
-    ) -> Poll<io::Result<(usize, Arrival)>> {
-        let stream = self.half.as_ref();
-        loop {
-            ready!(stream.poll_read_ready(cx))?;
-            let mut taken = None;
-            let tried = stream.try_io(Interest::READABLE, || {
-                let (n, arrival) = reader.read(stream.as_raw_fd(), buffer)?;
-                taken = Some((n, arrival));
-                if 0 < n && n < buffer.len() {
-                    return Err(io::ErrorKind::WouldBlock.into());
-                }
-                Ok(())
-            });
-            match (taken, tried) {
-                (Some(taken), _) => return Poll::Ready(Ok(taken)),
-                (None, Err(error)) if !is_passing(&error) => return Poll::Ready(Err(error)),
-                (None, _) => {}
+/// A read with a call that brings the kernel's stamp. The runtime knows no such call, so the
+/// readiness is handled here: an answer of "would block" makes it clear its own.
+fn poll_stamped(
+    stream: &TcpStream,
+    cx: &mut Context<'_>,
+    buffer: &mut [u8],
+    reader: &mut StampedReader,
+) -> Poll<io::Result<(usize, Arrival)>> {
+    loop {
+        ready!(stream.poll_read_ready(cx))?;
+        let mut taken = None;
+        let tried = stream.try_io(Interest::READABLE, || {
+            let (n, arrival) = reader.read(stream.as_raw_fd(), buffer)?;
+            taken = Some((n, arrival));
+            if 0 < n && n < buffer.len() {
+                return Err(io::ErrorKind::WouldBlock.into());
             }
+            Ok(())
+        });
+        match (taken, tried) {
+            (Some(taken), _) => return Poll::Ready(Ok(taken)),
+            (None, Err(error)) if !is_passing(&error) => return Poll::Ready(Err(error)),
+            (None, _) => {}
         }
     }
 }
@@ -234,11 +267,10 @@ impl Writer {
     /// Writes what the socket takes; 0 when it takes nothing at present.
     pub(super) fn try_write(&self, bytes: &[u8]) -> io::Result<usize> {
         if let Some(secure) = &self.secure {
-            let mut socket = Socket(self.half.as_ref());
-            return secure.borrow_mut().write(&mut socket, bytes);
+            return secure.borrow_mut().write(&mut self.half.socket(), bytes);
         }
         loop {
-            return match self.half.try_write(bytes) {
+            return match self.half.socket().try_write(bytes) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(0),
                 result => result,
@@ -262,26 +294,63 @@ impl Writer {
     /// Ends the client's side in order, before the socket is closed.
     pub(super) fn end(&self) {
         if let Some(secure) = &self.secure {
-            secure.borrow_mut().end(&mut Socket(self.half.as_ref()));
+            secure.borrow_mut().end(&mut self.half.socket());
         }
     }
 
     /// Waits until the socket may take bytes again, after a write that took none.
     pub(super) fn poll_writable(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.half.as_ref().poll_write_ready(cx)
+        self.half.socket().poll_write_ready(cx)
     }
 }
 
-/// A socket as TLS writes to it.
-struct Socket<'a>(&'a TcpStream);
+impl ReadHalf {
+    fn socket(&self) -> Socket<'_> {
+        match self {
+            Self::Tcp(half) => Socket::Tcp(half.as_ref()),
+            Self::Unix(half) => Socket::Unix(half.as_ref()),
+        }
+    }
+}
 
+impl WriteHalf {
+    #[inline]
+    fn socket(&self) -> Socket<'_> {
+        match self {
+            Self::Tcp(half) => Socket::Tcp(half.as_ref()),
+            Self::Unix(half) => Socket::Unix(half.as_ref()),
+        }
+    }
+}
+
+impl Socket<'_> {
+    #[inline]
+    fn try_write(self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Tcp(stream) => stream.try_write(bytes),
+            Self::Unix(stream) => stream.try_write(bytes),
+        }
+    }
+
+    fn poll_write_ready(self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self {
+            Self::Tcp(stream) => stream.poll_write_ready(cx),
+            Self::Unix(stream) => stream.poll_write_ready(cx),
+        }
+    }
+}
+
+/// As TLS writes to it.
 impl Write for Socket<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.try_write(bytes)
+        self.try_write(bytes)
     }
 
     fn write_vectored(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
-        self.0.try_write_vectored(parts)
+        match self {
+            Self::Tcp(stream) => stream.try_write_vectored(parts),
+            Self::Unix(stream) => stream.try_write_vectored(parts),
+        }
     }
 
     fn flush(&mut self) -> io::Result<()> {

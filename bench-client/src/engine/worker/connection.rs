@@ -1,13 +1,14 @@
 //! One connection inside a worker: its state, its output and the requests in flight on it.
 
 use std::collections::VecDeque;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 
 use bytes::BytesMut;
 use kvlab_timing::Stamp;
 
 use crate::driver::{GroupId, Plan, Role};
 use crate::record::{ClientRow, ConnectRow, ErrorKind, OpClass, Outcome, RowKind};
+use crate::settings::Address;
 
 /// A connection of a worker. A reconnect keeps the place and counts the epoch up, so what a shell
 /// says late about an old socket is told apart.
@@ -24,7 +25,7 @@ pub(super) struct Conn<S> {
     pub(super) id: ConnId,
     pub(super) group: GroupId,
     pub(super) role: Role,
-    pub(super) address: SocketAddr,
+    pub(super) address: Address,
     pub(super) state: State,
     /// The driver's state; present while connected.
     pub(super) session: Option<S>,
@@ -65,6 +66,8 @@ pub(super) struct Conn<S> {
     pub(super) first_error: Option<ErrorKind>,
     /// Whether the conversation had a request.
     pub(super) talked: bool,
+    /// Whether it belongs to a later step of a staircase and was never up.
+    pub(super) is_late: bool,
     /// Whether a flush is queued.
     pub(super) flush_queued: bool,
     /// Whether the connection stands in its group's queue of free connections.
@@ -111,7 +114,7 @@ impl<S> Conn<S> {
         place: u32,
         group: GroupId,
         role: Role,
-        address: SocketAddr,
+        address: Address,
         depth: usize,
     ) -> Self {
         Self {
@@ -121,7 +124,7 @@ impl<S> Conn<S> {
             address,
             state: State::Down { until: None },
             session: None,
-            local: address,
+            local: address.tcp().unwrap_or(NAMELESS),
             ordinal: 0,
             lane: 0,
             number: 0,
@@ -142,6 +145,7 @@ impl<S> Conn<S> {
             log: None,
             first_error: None,
             talked: false,
+            is_late: false,
             flush_queued: false,
             in_free: false,
             free_since: Stamp::ZERO,
@@ -342,12 +346,15 @@ impl Flight {
     }
 }
 
+/// The client's end of a connection that has no address of the network.
+pub(crate) const NAMELESS: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0));
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn conn() -> Conn<()> {
-        let address = "127.0.0.1:1".parse().unwrap();
+        let address = Address::Tcp("127.0.0.1:1".parse().unwrap());
         Conn::new(0, GroupId(0), Role::Load, address, 4)
     }
 

@@ -1,14 +1,14 @@
 //! Stages and moments of a run: set-up, begin, interval boundaries, end.
 
-use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
-
 use kvlab_timing::Stamp;
 
+use super::connection::NAMELESS;
 use super::{Driver, RowKind, Stage, Timeline, Worker};
 use crate::engine::RunError;
 use crate::engine::recorder::Part;
 use crate::record::{Cause, Phase};
 use crate::schedule::Due;
+use crate::settings::Address;
 
 impl<D: Driver> Worker<D> {
     /// Begins the load: the warm-up starts at `start`, the measured part after it. Workers of one
@@ -34,10 +34,31 @@ impl<D: Driver> Worker<D> {
         self.recorder.in_warmup = start < measure;
         self.connections_at_start = self.ready_loads;
         self.stage = Stage::Running;
+        self.plan_step();
         for conn in &mut self.conns {
             conn.spared = conn.failures;
         }
         self.dispatch(now);
+    }
+
+    /// Plans the next step of the staircase, unless the load is over by then or all is there.
+    fn plan_step(&mut self) {
+        let due = self.config.step_due(self.timeline.measure, self.steps + 1);
+        let wanted = self.lanes < self.share.connections && due < self.timeline.end;
+        self.next_step = if wanted { due } else { Stamp::MAX };
+        self.next_plan = self.next_plan.min(self.next_step);
+    }
+
+    /// Takes the steps that are due: their connections are begun.
+    pub(super) fn take_steps(&mut self, now: Stamp) {
+        while now >= self.next_step && !self.closing {
+            self.steps += 1;
+            let before = self.lanes;
+            self.lanes = self.config.lanes(self.share, self.steps);
+            self.add_lanes(now, before);
+            self.count_tokens();
+            self.plan_step();
+        }
     }
 
     /// The moment given by [`Self::poll_timeout`] has come.
@@ -107,6 +128,7 @@ impl<D: Driver> Worker<D> {
         }
         self.closing = true;
         self.next_due = Stamp::MAX;
+        self.next_step = Stamp::MAX;
         let mut waiting: Vec<_> = self.homeless.drain(..).collect();
         for group in &mut self.groups {
             waiting.extend(group.waiting.drain(..));
@@ -303,7 +325,7 @@ impl Timeline {
 }
 
 /// Stands for the address where a driver wants no connection at all.
-const NOWHERE: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0));
+const NOWHERE: Address = Address::Tcp(NAMELESS);
 /// How long an interrupted run waits for what is in flight.
 const STOP_GRACE_NS: u64 = 1_000_000_000;
 

@@ -1,6 +1,7 @@
 //! Making, losing and watching connections, and the conversations at their beginning.
 
 use std::net::SocketAddr;
+use std::ops::Range;
 
 use kvlab_timing::Stamp;
 
@@ -12,6 +13,7 @@ use crate::random;
 use crate::record::{
     Cause, ConnectKind, ConnectRow, ConnectionLoss, ErrorKind, RowKind, SocketEnd,
 };
+use crate::settings::Address;
 
 impl<D: Driver> Worker<D> {
     /// The socket is connected, from this local address, which had connected `ordinal` times
@@ -142,28 +144,53 @@ impl<D: Driver> Worker<D> {
             }
         }
         if changed {
-            if D::SLOTS_OF_EACH_NODE {
-                let loads = usize::try_from(self.loads).unwrap_or(usize::MAX);
-                self.config.tokens = self.config.depth.saturating_mul(loads);
-            }
+            self.count_tokens();
             self.reroute(now);
         }
     }
 
+    /// How many requests are in play at most, in a closed loop.
+    pub(super) fn count_tokens(&mut self) {
+        let slots = if D::SLOTS_OF_EACH_NODE {
+            usize::try_from(self.loads).unwrap_or(usize::MAX)
+        } else {
+            super::usize_of(self.lanes)
+        };
+        self.config.tokens = self.config.depth.saturating_mul(slots);
+    }
+
     /// Plans the load connections of a group. Those of all threads are begun in turn, at the pace of
     /// the ramp-up; the pool of a further node follows the one before.
-    fn add_pool(&mut self, now: Stamp, group: GroupId, address: SocketAddr) {
+    fn add_pool(&mut self, now: Stamp, group: GroupId, address: Address) {
+        self.begin_lanes(now, (group, address), 0..self.lanes);
+        self.groups[usize::from(group.0)].pool = Some(address);
+    }
+
+    /// Adds the load connections of a step to all groups: those from this one on.
+    pub(super) fn add_lanes(&mut self, now: Stamp, first: u32) {
+        for number in 0..self.groups.len() {
+            let (Ok(group), Some(address)) = (u16::try_from(number), self.groups[number].pool)
+            else {
+                continue;
+            };
+            self.begin_lanes(now, (GroupId(group), address), first..self.lanes);
+        }
+    }
+
+    fn begin_lanes(&mut self, now: Stamp, to: (GroupId, Address), lanes: Range<u32>) {
+        let (group, address) = to;
         let start = self.ramp_end.max(now);
         let threads = u64::from(self.share.threads);
-        for lane in 0..self.share.connections {
+        for lane in lanes.clone() {
             let place = self.add(group, Role::Load, address);
             self.conns[place].lane = super::usize_of(lane);
             self.conns[place].quota = self.config.quota(self.share, lane);
             self.conns[place].number = self.share.first_connection.saturating_add(lane);
+            self.conns[place].is_late = lanes.start > 0;
             self.loads += 1;
             // The first threads have one more where it does not come out even, so these numbers
             // are all different and have no gap.
-            let number = u64::from(lane) * threads + u64::from(self.share.thread);
+            let number = u64::from(lane - lanes.start) * threads + u64::from(self.share.thread);
             let wanted = self.config.connects.wanted(start, number, self.config.seed);
             if wanted <= now {
                 self.connect(now, place, wanted);
@@ -175,7 +202,13 @@ impl<D: Driver> Worker<D> {
             }
         }
         if self.config.connects.rate.is_some() {
-            let ramp = self.config.connects.ramp(self.share.all_connections);
+            let all = if lanes == (0..self.share.connections) {
+                self.share.all_connections
+            } else {
+                let more = lanes.end.saturating_sub(lanes.start);
+                more.saturating_mul(self.share.threads)
+            };
+            let ramp = self.config.connects.ramp(all);
             self.ramp_end = start.add_nanos(nanos(ramp));
         }
     }
@@ -186,8 +219,9 @@ impl<D: Driver> Worker<D> {
         self.next_plan = self.next_plan.min(at);
     }
 
-    /// Does what was planned for this moment: connects, or ends a lifetime.
+    /// Does what was planned for this moment: takes a step, connects, or ends a lifetime.
     pub(super) fn follow_timetable(&mut self, now: Stamp) {
+        self.take_steps(now);
         while let Some((at, conn)) = self.timetable.take(now) {
             let Some(place) = self.place(conn) else {
                 continue;
@@ -211,7 +245,7 @@ impl<D: Driver> Worker<D> {
                 _ => {}
             }
         }
-        self.next_plan = self.timetable.next();
+        self.next_plan = self.timetable.next().min(self.next_step);
     }
 
     /// Closes a connection that has nothing in flight, and makes it anew.
@@ -224,7 +258,7 @@ impl<D: Driver> Worker<D> {
         self.connect(now, place, now);
     }
 
-    fn add(&mut self, group: GroupId, role: Role, address: SocketAddr) -> usize {
+    fn add(&mut self, group: GroupId, role: Role, address: Address) -> usize {
         let number = usize::from(group.0);
         if self.groups.len() <= number {
             self.groups.resize_with(number + 1, Group::default);
@@ -259,6 +293,7 @@ impl<D: Driver> Worker<D> {
             }
         }
         if let Some(group) = self.groups.get_mut(usize::from(group.0)) {
+            group.pool = None;
             self.homeless.extend(group.waiting.drain(..));
         }
     }
@@ -341,6 +376,9 @@ impl<D: Driver> Worker<D> {
         match conn.role {
             Role::Load => {
                 if !conn.is_ready() {
+                    // What was up when the load began is counted already.
+                    let came = std::mem::take(&mut conn.is_late);
+                    self.connections_at_start += u64::from(came);
                     self.ready_loads += 1;
                     self.groups[usize::from(conn.group.0)].ready += 1;
                 }
@@ -481,7 +519,7 @@ impl<D: Driver> Worker<D> {
     }
 
     /// Without any connection left that could come back, the load ends here.
-    fn check_loss(&mut self, now: Stamp, address: SocketAddr, error: &str) {
+    fn check_loss(&mut self, now: Stamp, address: Address, error: &str) {
         if self.stage != Stage::Running || self.conns.iter().any(Conn::has_prospects) {
             return;
         }

@@ -28,7 +28,6 @@ mod tls;
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use kvlab_timing::Stamp;
@@ -41,10 +40,13 @@ use crate::driver::{Driver, GroupId, Plan};
 use crate::keyspace::{KeySpace, Share};
 use crate::record::{ClientRow, ConnectRow, ConnectionLoss, Outcomes, RowKind, Tally};
 use crate::schedule::{self, Schedule};
-use crate::settings::{Backoff, Clients, ConnectSettings, Load, PipelineMode, Settings};
+use crate::settings::{
+    Address, Backoff, Clients, ConnectSettings, Load, PipelineMode, Settings, Staircase,
+};
 use crate::values::ValueBlock;
 use crate::workload::Workload;
 
+pub(crate) use self::connection::NAMELESS;
 pub use self::connection::{Arrival, ConnId};
 
 /// What a worker wants done. After each `handle_*` call the shell takes actions until there are
@@ -56,7 +58,7 @@ pub enum Action {
         /// The connection to make.
         conn: ConnId,
         /// Where to.
-        address: SocketAddr,
+        address: Address,
     },
     /// Write the connection's [`Worker::output`], and say so with [`Worker::written`].
     Flush {
@@ -110,18 +112,24 @@ pub struct Worker<D: Driver> {
     next_check: Stamp,
     /// Connections to be made or renewed.
     timetable: Timetable,
-    /// Not later than the first entry of the timetable.
+    /// Not later than the first entry of the timetable and the next step.
     next_plan: Stamp,
     /// Until when the plan of the ramp-up goes.
     ramp_end: Stamp,
+    /// Load connections of each node that are wanted at present: all, or those of the steps so far.
+    lanes: u32,
+    /// Steps of the staircase that were taken.
+    steps: u64,
+    /// When the next one is due.
+    next_step: Stamp,
     /// Places of load connections.
     loads: u64,
     ready_loads: u64,
     connections_at_start: u64,
     interrupted: bool,
-    last_error: Option<(SocketAddr, String)>,
+    last_error: Option<(Address, String)>,
     /// The last words with which a handshake was refused.
-    refusal: Option<(SocketAddr, String)>,
+    refusal: Option<(Address, String)>,
     setup: Setup,
     /// What ends the run if no thread has a connection.
     hopeless: Option<RunError>,
@@ -154,11 +162,17 @@ struct Config {
     connects: ConnectSettings,
     /// Each connection has its own share of the requests.
     separate: bool,
+    staircase: Option<Staircase>,
+    /// Connections of all threads.
+    all_connections: u32,
+    threads: u32,
 }
 
 /// The connections to one node.
 #[derive(Debug, Default)]
 struct Group {
+    /// Where its pool of load connections goes, if it has one.
+    pool: Option<Address>,
     /// Load connections with a free slot, in the order in which they get requests.
     free: VecDeque<usize>,
     /// Load connections that are up.
@@ -242,6 +256,9 @@ pub(crate) struct Remains {
     pub(crate) first: Option<Stamp>,
     pub(crate) last: Option<Stamp>,
     pub(crate) sequence_hash: u64,
+    /// Load connections that were wanted.
+    pub(crate) connections_wanted: u32,
+    /// Those of them that came up: all that were up when the load began, and those of later steps.
     pub(crate) connections_at_start: u64,
     pub(crate) interrupted: bool,
     pub(crate) failure: Option<RunError>,
@@ -298,6 +315,9 @@ impl<D: Driver> Worker<D> {
             timetable: Timetable::default(),
             next_plan: Stamp::MAX,
             ramp_end: now,
+            lanes: config.lanes(share, 0),
+            steps: 0,
+            next_step: Stamp::MAX,
             loads: 0,
             ready_loads: 0,
             connections_at_start: 0,
@@ -434,6 +454,7 @@ impl<D: Driver> Worker<D> {
                 Some((_, measured)) => measured.hash(),
                 None => self.workload.hash(),
             },
+            connections_wanted: self.lanes,
             connections_at_start: self.connections_at_start,
             interrupted: self.interrupted,
             failure: self.failure,
@@ -495,7 +516,11 @@ impl Config {
         Self {
             depth,
             batch: settings.pipeline.mode == PipelineMode::Batch,
-            tokens: depth * usize_of(share.connections),
+            tokens: depth
+                * usize_of(match &settings.staircase {
+                    Some(stairs) => stairs.connections(0, share.connections),
+                    None => share.connections,
+                }),
             load: settings.load,
             seed: settings.seed,
             requests: settings.stop.requests,
@@ -509,6 +534,17 @@ impl Config {
             backoff: settings.backoff,
             connects: settings.connects,
             separate: settings.clients == Clients::Separate && !routed,
+            staircase: settings.staircase,
+            all_connections: share.all_connections,
+            threads: share.threads,
+        }
+    }
+
+    /// Load connections of a thread to each node after so many steps.
+    fn lanes(&self, share: Share, steps: u64) -> u32 {
+        match &self.staircase {
+            Some(stairs) => stairs.connections(steps, share.connections),
+            None => share.connections,
         }
     }
 
@@ -526,7 +562,34 @@ impl Config {
     /// The schedule of the measured part (0) or the warm-up (1).
     fn schedule(&self, share: Share, span: (Stamp, Stamp), part: u64) -> Schedule {
         let requests = if part == 0 { self.requests } else { None };
-        Schedule::new(self.load, share, span, requests, (self.seed, part))
+        let Some(stairs) = &self.staircase else {
+            return Schedule::new(self.load, share, span, requests, (self.seed, part));
+        };
+        // Checked with the settings; the rate of all is what there is otherwise.
+        let load_after = |steps| {
+            let load = stairs.load(self.load, steps, self.all_connections, self.threads);
+            load.unwrap_or(self.load)
+        };
+        let schedule = Schedule::new(load_after(0), share, span, requests, (self.seed, part));
+        if part != 0 {
+            return schedule;
+        }
+        let most = self.all_connections.div_ceil(self.threads);
+        schedule.with_steps((1..=stairs.steps(most)).filter_map(|steps| {
+            let moment = span.0.add_nanos(nanos(stairs.length).saturating_mul(steps));
+            match load_after(steps) {
+                Load::Open { rate, .. } => Some((moment, rate)),
+                Load::Closed => None,
+            }
+        }))
+    }
+
+    /// When a step is due, by the start of the measured part.
+    fn step_due(&self, measure: Stamp, steps: u64) -> Stamp {
+        let Some(stairs) = &self.staircase else {
+            return Stamp::MAX;
+        };
+        measure.add_nanos(nanos(stairs.length).saturating_mul(steps))
     }
 }
 

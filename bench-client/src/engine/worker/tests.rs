@@ -4,6 +4,7 @@
 //! node answers after a constant time; the network takes none.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::net::SocketAddr;
 use std::num::{NonZeroU32, NonZeroU64};
 
 use bytes::BytesMut;
@@ -29,8 +30,8 @@ struct Session {
     asked: bool,
 }
 
-fn address(port: u16) -> SocketAddr {
-    SocketAddr::from(([127, 0, 0, 1], port))
+fn address(port: u16) -> Address {
+    SocketAddr::from(([127, 0, 0, 1], port)).into()
 }
 
 const NODES: [GroupId; 2] = [GroupId(0), GroupId(1)];
@@ -237,8 +238,10 @@ impl Bench {
                     conn,
                     address: node,
                 } => {
-                    self.addresses.insert(conn.place, node.port());
-                    let local = address(1000 + u16::try_from(self.order).unwrap());
+                    self.addresses
+                        .insert(conn.place, node.tcp().unwrap().port());
+                    let port = 1000 + u16::try_from(self.order).unwrap();
+                    let local = SocketAddr::from(([127, 0, 0, 1], port));
                     self.order += 1;
                     self.worker.handle_connected(now, conn, local, 0);
                 }
@@ -286,7 +289,11 @@ fn settings(load: Load, requests: u64) -> Settings {
         },
         timeout: Duration::from_millis(300),
         record_rows: true,
-        ..Settings::new(Target::Redis(RedisTarget::new(address(1), 0, 1)))
+        ..Settings::new(Target::Redis(RedisTarget::new(
+            address(1).tcp().unwrap(),
+            0,
+            1,
+        )))
     }
 }
 

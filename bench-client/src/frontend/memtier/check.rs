@@ -50,6 +50,7 @@ fn place(connection: &ConnectionOptions) -> Result<(), UsageError> {
         without(Name::UnixSocket, Name::Port, connection.port.is_some())?;
         without(Name::UnixSocket, Name::Uri, connection.uri.is_some())?;
         without(Name::UnixSocket, Name::ClusterMode, connection.cluster_mode)?;
+        without(Name::UnixSocket, Name::Tls, connection.tls)?;
     }
     Ok(())
 }

@@ -6,6 +6,7 @@ use super::config::{AddressFamily, Config, Staircase};
 use super::model::{Bound, Heading, LatencyFrom, Layout};
 use super::options::{Family, Protocol};
 use super::plan::{Endpoint, Keys, Length, Plan, Size, Traffic};
+use super::staircase::StaircasePlan;
 
 impl Plan {
     /// The settings as `--show-config` and the JSON print them.
@@ -38,11 +39,7 @@ impl Plan {
             connection_timeout: self.reconnect.timeout.as_secs(),
             thread_conn_start_min_jitter_micros: u64::from(self.reconnect.jitter_us.0),
             thread_conn_start_max_jitter_micros: u64::from(self.reconnect.jitter_us.1),
-            staircase: self.staircase.map(|stairs| Staircase {
-                start: stairs.start,
-                step: stairs.step,
-                duration: u64::from(stairs.seconds),
-            }),
+            staircase: self.staircase_plan().map(|plan| plan.staircase),
             seed: self.seed,
             ..Config::default()
         };
@@ -139,6 +136,25 @@ impl Plan {
             config.generate_keys = import.generate_keys;
             config.no_expiry = import.no_expiry;
         }
+    }
+
+    /// The staircase with what surrounds it, if clients come step by step.
+    #[must_use]
+    pub fn staircase_plan(&self) -> Option<StaircasePlan> {
+        let stairs = self.staircase?;
+        Some(StaircasePlan {
+            staircase: Staircase {
+                start: stairs.start,
+                step: stairs.step,
+                duration: u64::from(stairs.seconds),
+            },
+            clients: self.clients,
+            threads: self.threads,
+            test_time: match self.length {
+                Length::Seconds(seconds) => u64::from(seconds),
+                Length::Requests(_) => 0,
+            },
+        })
     }
 
     /// The lines above the tables.

@@ -377,15 +377,3 @@ impl Keys {
         (first, each + u64::from(client < more))
     }
 }
-
-impl Staircase {
-    /// Clients of each thread after so many whole seconds.
-    #[must_use]
-    pub fn clients_at(&self, seconds: u32) -> u32 {
-        let steps = seconds / self.seconds;
-        self.step
-            .saturating_mul(steps)
-            .saturating_add(self.start)
-            .min(self.most)
-    }
-}

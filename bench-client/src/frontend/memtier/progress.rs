@@ -12,6 +12,7 @@ use std::fmt;
 use std::time::Duration;
 
 use super::model::{LatencyFrom, Run, float, per_second};
+use super::staircase::StaircasePlan;
 use crate::record::{Interval, Phase, Tally};
 
 /// One line.
@@ -91,6 +92,7 @@ pub fn size(bytes: f64) -> String {
 pub struct Meter {
     line: Progress,
     from: LatencyFrom,
+    stairs: Option<StaircasePlan>,
     bytes: u64,
     latency_ns: u128,
     latencies: u64,
@@ -108,10 +110,17 @@ impl Meter {
                 ..Progress::default()
             },
             from,
+            stairs: None,
             bytes: 0,
             latency_ns: 0,
             latencies: 0,
         }
+    }
+
+    /// The same with clients that come step by step.
+    #[must_use]
+    pub fn with_staircase(self, stairs: Option<StaircasePlan>) -> Self {
+        Self { stairs, ..self }
     }
 
     /// The line after an interval. `None` in the warm-up, and after the rest of a second at the
@@ -133,6 +142,11 @@ impl Meter {
         let line = &mut self.line;
         line.percent = interval.progress * 100.0;
         line.seconds = interval.elapsed.as_secs();
+        if let Some(stairs) = &self.stairs {
+            // Those of the second that begins, as the original has it.
+            let clients = stairs.active(line.seconds).per_thread;
+            line.connections = u32::try_from(clients).unwrap_or(u32::MAX);
+        }
         line.ops += good;
         line.rate.average = per_second(line.ops, interval.elapsed);
         line.bytes.average = per_second(self.bytes, interval.elapsed);

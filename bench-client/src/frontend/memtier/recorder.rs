@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use kvlab_timing::{Stamp, WallClock};
 
-use super::model::{ActiveClients, Glance, Row, RowKind, Run, Second};
+use super::model::{Glance, Row, RowKind, Run, Second};
+use super::staircase::StaircasePlan;
 use crate::record::{ClassTally, ErrorKind, Interval, Phase, Summary, Tally};
 use crate::report::sentence;
 
@@ -100,7 +101,7 @@ pub struct Recorder {
     running: usize,
     /// By row, and in the end all of them together.
     seconds: Vec<Vec<Second>>,
-    active_clients: Vec<ActiveClients>,
+    stairs: Option<StaircasePlan>,
 }
 
 impl Recorder {
@@ -119,9 +120,15 @@ impl Recorder {
             second: Tally::new(classes),
             running: 0,
             seconds: vec![Vec::new(); plan.rows.len() + 1],
-            active_clients: Vec::new(),
+            stairs: None,
             plan,
         }
+    }
+
+    /// The same for clients that come step by step.
+    #[must_use]
+    pub fn with_staircase(self, stairs: Option<StaircasePlan>) -> Self {
+        Self { stairs, ..self }
     }
 
     /// Takes an interval of the run, of a second or a fraction of one.
@@ -138,11 +145,6 @@ impl Recorder {
         self.second.merge(&interval.tally);
         self.total.merge(&interval.tally);
         self.end = Some(interval.end);
-    }
-
-    /// Notes the clients of the next second of a staircase.
-    pub fn active(&mut self, clients: ActiveClients) {
-        self.active_clients.push(clients);
     }
 
     /// The run, from the engine's summary of it.
@@ -202,8 +204,10 @@ impl Recorder {
         for (row, seconds) in run.rows.iter_mut().zip(self.seconds.drain(..)) {
             row.seconds = seconds;
         }
-        run.active_clients = std::mem::take(&mut self.active_clients);
-        run.active_clients.truncate(run.seconds.len());
+        if let Some(stairs) = &self.stairs {
+            let seconds = (0..).take(run.seconds.len());
+            run.active_clients = seconds.map(|second| stairs.active(second)).collect();
+        }
     }
 
     fn close_second(&mut self) {

@@ -210,10 +210,10 @@ fn a_staircase_rises_to_all_clients() {
         "--test-time",
         "20",
     ]);
-    let stairs = plan.staircase.unwrap();
-    let clients: Vec<u32> = [0, 2, 3, 5, 6, 9, 12, 1_000_000]
+    let stairs = plan.staircase_plan().unwrap();
+    let clients: Vec<u64> = [0, 2, 3, 5, 6, 9, 12, 1_000_000]
         .into_iter()
-        .map(|second| stairs.clients_at(second))
+        .map(|second| stairs.active(second).per_thread)
         .collect();
     assert_eq!(clients, [2, 2, 4, 4, 6, 7, 7, 7]);
 }

@@ -37,7 +37,7 @@ use crate::host::{self, Host};
 use crate::record::{Notice, Outcomes};
 use crate::report::Head;
 use crate::report::html::{RunPart, Runs};
-use crate::settings::Settings;
+use crate::settings::{Address, Settings};
 
 /// Runs memtier's command line, without the name of the program. Without a companion `--certify` is
 /// refused.
@@ -197,6 +197,10 @@ impl<'a> Session<'a> {
         let layout = self.plan.layout();
         // Where stderr is closed nobody wants to know.
         let _ = writeln!(stderr, "[RUN #{number}] Preparing benchmark client...");
+        let stairs = self.plan.staircase_plan();
+        if let Some(stairs) = &stairs {
+            let _ = stderr.write_all(stairs.render(number).as_bytes());
+        }
         self.settings.seed = self.plan.seed_of_run(number);
         let mut settings = self.settings.clone();
         if let Some(companion) = &mut self.companion {
@@ -207,8 +211,9 @@ impl<'a> Session<'a> {
         let (threads, clients) = (self.plan.threads, self.plan.clients);
         let mut watch = Watch {
             number,
-            recorder: Recorder::new(number, self.rows.clone(), &layout.percentiles, wall),
-            meter: Meter::new(number, threads, clients, layout.from),
+            recorder: Recorder::new(number, self.rows.clone(), &layout.percentiles, wall)
+                .with_staircase(stairs),
+            meter: Meter::new(number, threads, clients, layout.from).with_staircase(stairs),
             realtime: self.plan.output.realtime_latencies.then(|| {
                 let seconds = self
                     .plan
@@ -379,9 +384,10 @@ impl Plan {
     }
 
     /// Looks up the address of the server.
-    fn address(&self) -> Result<SocketAddr, Refusal> {
-        let Endpoint::Tcp { host, port, family } = &self.endpoint else {
-            return Err(Refusal::usage("--unix-socket is not supported yet"));
+    fn address(&self) -> Result<Address, Refusal> {
+        let (host, port, family) = match &self.endpoint {
+            Endpoint::Tcp { host, port, family } => (host, port, family),
+            Endpoint::Unix(path) => return Ok(Address::unix(path)),
         };
         let wanted = |address: &SocketAddr| match family {
             Family::Any => true,
@@ -389,7 +395,7 @@ impl Plan {
             Family::V6 => address.is_ipv6(),
         };
         Addresses::lookup_among(host, *port, self.reconnect.timeout, wanted)
-            .map(|addresses| addresses.first)
+            .map(|addresses| addresses.first.into())
             .map_err(|error| {
                 Refusal::new(
                     ExitStatus::NoConnection,

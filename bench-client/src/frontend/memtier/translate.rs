@@ -3,7 +3,7 @@
 //! What the engine cannot do yet is refused by name ([`Lack`]) rather than done in another way: a
 //! run that is not what was asked for must not look like it.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::num::{NonZeroU32, NonZeroU64};
 use std::time::Duration;
 
@@ -12,13 +12,13 @@ use kvlab_timing::Rate;
 use super::Name;
 use super::options::{Protocol, TlsVersion};
 use super::pattern::Pattern;
-use super::plan::{Endpoint, Keys, Length, Plan, Size, Traffic, Values};
+use super::plan::{Keys, Length, Plan, Size, Traffic, Values};
 use super::recorder::RowPlan;
 use super::resolve::float;
 use crate::settings::{
-    Arrivals, Backoff, Clients, ConnectSettings, Content, KeyPattern, KeySettings, Load, MixOrder,
-    Pipeline, PipelineMode, RedisTarget, Renew, RespVersion, ScanSettings, Settings,
-    SizeDistribution, Stop, Target, ValueSettings,
+    self, Address, Arrivals, Backoff, Clients, ConnectSettings, Content, KeyPattern, KeySettings,
+    Load, MixOrder, Pipeline, PipelineMode, RedisTarget, Renew, RespVersion, ScanSettings,
+    Settings, SizeDistribution, Stop, Target, ValueSettings,
 };
 
 /// The settings of a run, and what its classes are.
@@ -54,10 +54,12 @@ impl Plan {
     ///
     /// # Errors
     /// The first thing asked for that the engine cannot do.
-    pub fn translate(&self, address: SocketAddr) -> Result<Translation, Lack> {
+    pub fn translate(&self, address: impl Into<Address>) -> Result<Translation, Lack> {
         self.lacks()?;
         let classes = self.classes()?;
-        let mut target = RedisTarget::new(address, 0, 0);
+        let address = address.into();
+        let mut target = RedisTarget::new(NOWHERE, 0, 0);
+        target.address = address;
         if let Some(login) = &self.login {
             target.user.clone_from(&login.user);
             target.password = Some(login.password.clone().into());
@@ -84,6 +86,7 @@ impl Plan {
             .and_then(NonZeroU32::new)
             .ok_or_else(|| Lack::new(Name::Clients, "more than 4294967295 connections"))?;
         settings.clients = Clients::Separate;
+        settings.staircase = self.stairs();
         settings.pipeline = Pipeline {
             depth: NonZeroU32::new(self.pipeline).unwrap_or(NonZeroU32::MIN),
             mode: PipelineMode::Window,
@@ -112,11 +115,6 @@ impl Plan {
     fn lacks(&self) -> Result<(), Lack> {
         for (name, missing, what) in [
             (
-                Name::UnixSocket,
-                matches!(self.endpoint, Endpoint::Unix(_)),
-                "a socket file",
-            ),
-            (
                 Name::TlsProtocols,
                 self.tls.as_ref().is_some_and(|tls| {
                     let has = |version| tls.versions.contains(&version);
@@ -128,11 +126,6 @@ impl Plan {
                 Name::ReadServer,
                 !self.read_servers.is_empty(),
                 "reading from replicas",
-            ),
-            (
-                Name::ClientsStart,
-                self.staircase.is_some(),
-                "adding clients step by step",
             ),
             (
                 Name::DataImport,
@@ -150,6 +143,15 @@ impl Plan {
             }
         }
         Ok(())
+    }
+
+    fn stairs(&self) -> Option<settings::Staircase> {
+        let stairs = self.staircase?;
+        Some(settings::Staircase {
+            start: NonZeroU32::new(stairs.start)?,
+            step: NonZeroU32::new(stairs.step)?,
+            length: Duration::from_secs(u64::from(stairs.seconds)),
+        })
     }
 
     fn load(&self) -> Result<Load, Lack> {
@@ -306,6 +308,8 @@ fn value_settings(values: &Values) -> ValueSettings {
     }
 }
 
+/// Stands for the address until it is known.
+const NOWHERE: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0));
 const SHORTEST_TIMEOUT: Duration = Duration::from_secs(5);
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(30);
 /// First wait of the original before it connects again.

@@ -390,7 +390,7 @@ fn login_database_and_version_reach_the_target() {
     let Target::Redis(target) = settings.target else {
         panic!();
     };
-    assert_eq!(target.address, address());
+    assert_eq!(target.address, address().into());
     assert_eq!(target.user.as_deref(), Some("bob"));
     assert_eq!(target.password.as_ref().unwrap().reveal(), "pw");
     assert_eq!((target.database, target.version), (4, RespVersion::Three));
@@ -549,11 +549,55 @@ fn a_scan_has_a_row_for_its_begin_and_one_for_going_on() {
 }
 
 #[test]
+fn clients_that_come_step_by_step_are_those_of_each_thread() {
+    let words = [
+        "-t",
+        "3",
+        "-c",
+        "9",
+        "--clients-start",
+        "2",
+        "--clients-step",
+        "4",
+        "--step-duration",
+        "5",
+        "--test-time",
+        "30",
+        "--rate-limiting",
+        "10",
+    ];
+    let settings = translated(&words);
+    let stairs = settings.staircase.unwrap();
+    assert_eq!((stairs.start.get(), stairs.step.get()), (2, 4));
+    assert_eq!(stairs.length, Duration::from_secs(5));
+    assert_eq!(settings.check(), Ok(()));
+    // 2, 6 and then 9 clients of each of 3 threads, 10 requests a second each.
+    let rates = [0, 1, 2].map(|steps| match stairs.load(settings.load, steps, 27, 3) {
+        Ok(Load::Open { rate, .. }) => rate,
+        other => panic!("{other:?}"),
+    });
+    let expected = [60, 180, 270].map(|rate| Rate::per_second(rate).unwrap());
+    assert_eq!(rates, expected);
+    assert_eq!(translated(&["-c", "9"]).staircase, None);
+}
+
+#[test]
+fn a_socket_file_takes_the_place_of_host_and_port() {
+    let plan = plan(&["-S", "/run/redis.sock"]);
+    let file = Address::unix("/run/redis.sock");
+    let Target::Redis(target) = plan.translate(file).unwrap().settings.target else {
+        panic!("memtier talks to RESP servers");
+    };
+    assert_eq!(target.address, file);
+    assert_eq!(
+        plan.config().unix_socket.as_deref(),
+        Some("/run/redis.sock")
+    );
+}
+
+#[test]
 fn what_is_not_there_is_refused_by_name() {
-    for (words, option) in [
-        (&["-S", "/tmp/s"][..], "--unix-socket"),
-        (&["--retry-on-error"], "--retry-on-error"),
-    ] {
+    for (words, option) in [(&["--retry-on-error"][..], "--retry-on-error")] {
         let text = lack(words);
         assert!(
             text.starts_with(option) && text.ends_with("is not supported yet"),

@@ -57,6 +57,16 @@ impl From<SettingsError> for UsageError {
                 Self::new("--duration", "a duration or a number of --requests", "none")
             }
             SettingsError::ZeroTime => Self::new("--timeout", "a time longer than 0", "0"),
+            SettingsError::EndlessStaircase => Self::new(
+                "--test-time",
+                "a duration and no number of requests where connections come step by step",
+                "none, or both",
+            ),
+            SettingsError::StaircaseRate { why } => Self::new(
+                "--rate",
+                "a rate that can be divided among the connections of a step",
+                why,
+            ),
             SettingsError::Backoff => Self::new(
                 "--backoff",
                 "a first wait not above the longest",
