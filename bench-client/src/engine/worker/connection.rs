@@ -97,7 +97,8 @@ pub(super) struct Flight {
     /// [`Stamp::MAX`] until the send where a request is due when it can be sent.
     pub(super) intended: Stamp,
     pub(super) sent: Stamp,
-    /// The earliest moment it could have been sent: it was due and a slot was free.
+    /// The earliest moment it could have been sent: it was due and a slot was free. Of one that a
+    /// redirection sent here, the moment of its first send.
     pub(super) possible: Stamp,
     pub(super) plan: Plan,
     /// Bytes of the request.
@@ -105,8 +106,6 @@ pub(super) struct Flight {
     pub(super) kind: RowKind,
     pub(super) attempt: u8,
     pub(super) redirects: u8,
-    /// When it was first sent, on whatever connection; [`Stamp::MAX`] before.
-    pub(super) first_sent: Stamp,
 }
 
 impl<S> Conn<S> {
@@ -337,7 +336,15 @@ impl Flight {
             kind,
             attempt: 0,
             redirects: 0,
-            first_sent: Stamp::MAX,
+        }
+    }
+
+    /// When it was first sent, on whatever connection.
+    pub(super) fn first_sent(&self) -> Stamp {
+        if self.redirects > 0 {
+            self.possible
+        } else {
+            self.sent
         }
     }
 

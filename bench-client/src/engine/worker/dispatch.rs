@@ -181,7 +181,9 @@ impl<D: Driver> Worker<D> {
         conn.push(Flight {
             intended: pending.intended,
             sent: Stamp::ZERO,
-            possible: if pending.intended == Stamp::MAX {
+            possible: if pending.redirects > 0 {
+                pending.first_sent
+            } else if pending.intended == Stamp::MAX {
                 pending.intended
             } else {
                 pending.ready.max(conn.free_since)
@@ -192,7 +194,6 @@ impl<D: Driver> Worker<D> {
             kind: pending.kind,
             attempt: pending.attempt,
             redirects: pending.redirects,
-            first_sent: pending.first_sent,
         });
         conn.left -= 1;
         if pending.kind == RowKind::Load {

@@ -191,7 +191,7 @@ struct Pending {
     /// Redirections so far, and where it has to go by the last of them.
     redirects: u8,
     ask: Option<GroupId>,
-    /// When it was first sent, if it was.
+    /// When it was first sent, where a redirection sent it on.
     first_sent: Stamp,
     /// The earliest moment at which it could be sent if a slot was free: its intended moment, or,
     /// when a connection gave it back, the moment of that.
@@ -209,7 +209,7 @@ impl Pending {
             attempt: flight.attempt,
             redirects: flight.redirects,
             ask: None,
-            first_sent: flight.first_sent,
+            first_sent: flight.first_sent(),
             ready: now,
             since: now,
         }
@@ -385,7 +385,13 @@ impl<D: Driver> Worker<D> {
                 flight.intended = t1;
             }
             if flight.is_load() {
-                recorder.sent(flight.kind, flight.intended, flight.possible, t1);
+                // What a redirection took is no delay of the client.
+                let possible = if flight.redirects > 0 {
+                    t1
+                } else {
+                    flight.possible
+                };
+                recorder.sent(flight.kind, flight.intended, possible, t1);
             }
         });
         self.watch(t1.add_nanos(self.config.timeout_ns));

@@ -171,7 +171,7 @@ impl<D: Driver> Worker<D> {
         self.in_play -= 1;
         let answered = reply.map(|(Arrival { received, kernel }, len)| Answered {
             intended: flight.intended,
-            sent: flight.first_sent.min(flight.sent),
+            sent: flight.first_sent(),
             received,
             kernel,
             bytes_out: u64::from(flight.len),
@@ -216,7 +216,6 @@ impl<D: Driver> Worker<D> {
         let pending = Pending {
             redirects: flight.redirects + 1,
             ask,
-            first_sent: flight.first_sent.min(flight.sent),
             ..Pending::again(&flight, now)
         };
         self.redirect(now, pending);
