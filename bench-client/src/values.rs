@@ -11,7 +11,7 @@ use rand_xoshiro::rand_core::Rng;
 
 use crate::driver::Plan;
 use crate::random::{self, Use};
-use crate::settings::{Content, KeySettings, SizeDistribution, ValueSettings};
+use crate::settings::{Content, KeySettings, Records, SizeDistribution, ValueSettings};
 
 /// The bytes that values are cut from.
 #[derive(Clone, Debug)]
@@ -51,6 +51,10 @@ enum Sizes {
         first: u64,
         last: u64,
     },
+    Records {
+        records: Records,
+        first: u64,
+    },
     Lognormal {
         law: LogNormal<f64>,
         most: u32,
@@ -61,6 +65,11 @@ impl ValueBlock {
     /// The block for checked settings.
     #[must_use]
     pub fn new(settings: &ValueSettings, seed: u64) -> Self {
+        if let SizeDistribution::Records(records) = &settings.size {
+            return Self {
+                bytes: Arc::clone(records.data()),
+            };
+        }
         let most = usize::try_from(settings.size.most()).unwrap_or(usize::MAX);
         let room = match settings.content {
             Content::Fill(_) => 0,
@@ -120,6 +129,10 @@ impl ValueBlock {
                 place: 0,
                 left: list.first().map_or(0, |(_, times)| *times),
             },
+            SizeDistribution::Records(records) => Sizes::Records {
+                records: records.clone(),
+                first: keys.first,
+            },
             SizeDistribution::ByKey { least, most } => Sizes::ByKey {
                 least: *least,
                 more: most - least,
@@ -155,6 +168,9 @@ impl ValueStream {
     pub fn next_value(&mut self, key: u64) -> (u32, u32) {
         let len = match &mut self.sizes {
             Sizes::Fixed(size) => *size,
+            Sizes::Records { records, first } => {
+                return records.place(records.of_number(key, *first));
+            }
             Sizes::Uniform { least, sizes } => {
                 let above = random::below(&mut self.rng, *sizes);
                 // `above` is at most `most - least`.

@@ -131,6 +131,9 @@ impl Workload {
                     client(share.alone(lane), connection)
                 })
                 .collect(),
+            Clients::Alike => (0..share.connections)
+                .map(|lane| client(share.alone(lane), 0))
+                .collect(),
         };
         Self {
             requests,
@@ -344,6 +347,17 @@ mod tests {
         drawn.sort();
         drawn.dedup();
         assert_eq!(drawn.len(), 4);
+        // Alike they draw one sequence, and still have parts of their own.
+        let alike = |pattern| Settings {
+            clients: Clients::Alike,
+            ..settings(pattern)
+        };
+        let uniform = alike(KeyPattern::Uniform);
+        let first = keys(&uniform, 0, 0, 50);
+        for (thread, lane) in [(0, 1), (1, 0), (1, 1)] {
+            assert_eq!(keys(&uniform, thread, lane, 50), first);
+        }
+        assert_eq!(keys(&alike(KeyPattern::Parallel), 1, 0, 3), [6, 7, 6]);
     }
 
     #[test]

@@ -3,6 +3,9 @@
 mod accounts;
 mod aerospike_vectors;
 mod memtier_cases;
+mod memtier_cluster;
+mod memtier_requests;
+mod memtier_truth;
 mod redis_cases;
 mod redis_documents;
 mod redis_random;

@@ -141,6 +141,11 @@ pub(crate) struct RealServer {
 impl RealServer {
     /// Starts one; `None` if there is none of the right version.
     pub(crate) fn start() -> Option<Self> {
+        Self::with(&[])
+    }
+
+    /// Starts one with these arguments, too.
+    pub(crate) fn with(arguments: &[&str]) -> Option<Self> {
         let version = Command::new("redis-server")
             .arg("--version")
             .output()
@@ -158,6 +163,7 @@ impl RealServer {
         fs::create_dir_all(&directory).unwrap();
         let process = Command::new("redis-server")
             .args(["--bind", "127.0.0.1", "--port", &port.to_string()])
+            .args(arguments)
             .current_dir(&directory)
             .stdout(Stdio::null())
             .spawn()

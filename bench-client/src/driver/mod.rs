@@ -12,6 +12,10 @@
 //! the connection's sequence and expects exactly one frame as its reply, in order.
 
 pub mod aerospike;
+mod found;
+mod misses;
+mod passing;
+mod records;
 pub mod redis;
 pub mod redis_cluster;
 mod scan;
@@ -101,6 +105,12 @@ pub trait Driver {
         class
     }
 
+    /// What an answered operation ended with, where the whole reply has to be looked at for it.
+    #[inline]
+    fn judge(&self, _plan: &Plan, outcome: Outcome, _frame: &[u8]) -> Outcome {
+        outcome
+    }
+
     /// The request that is encoded next was sent here by [`Redirection::Ask`]; appends what has to
     /// stand before it. Both count as one request with one reply.
     fn ask(&mut self, _session: &mut Self::Session, _out: &mut BytesMut) {}
@@ -113,7 +123,18 @@ pub trait Driver {
         out: &mut BytesMut,
     );
 
-    /// Whether an attempt that ended so is followed by another; `attempt` counts from 0.
+    /// Whether the error that was read last may pass, so that its request is worth sending again.
+    /// Asked where the settings want requests sent again.
+    fn may_pass(&self) -> bool {
+        true
+    }
+
+    /// The words of the error that was read last, where they are kept.
+    fn words(&self) -> &str {
+        ""
+    }
+
+    /// Whether an attempt that ended so is followed by another at once; `attempt` counts from 0.
     fn retries(&mut self, _class: OpClass, _outcome: Outcome, _attempt: u8) -> bool {
         false
     }
@@ -193,6 +214,13 @@ pub enum Answer {
     Hit,
     /// Nothing under the key.
     Miss,
+    /// Done, with so many of several keys found: a hit if there was one.
+    Keys {
+        /// Keys with something under them.
+        found: u32,
+        /// Keys with nothing under them.
+        missing: u32,
+    },
     /// An error.
     Error(ErrorKind),
     /// Not a reply to any request: pushed by the server.

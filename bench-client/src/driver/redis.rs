@@ -17,14 +17,18 @@ use bytes::BytesMut;
 use kvlab_protocol::resp::request::{NUMBER_PLACEHOLDER, Template, encode_command};
 use kvlab_protocol::resp::{ReplyKind, ReplySkimmer, error_prefix};
 
+use super::found;
+use super::misses::Misses;
+use super::passing::Passing;
+use super::records::{Expected, RecordRequests};
 use super::scan::{Scan, ScanState};
 use super::{
-    Answer, Driver, Frame, GroupId, Operation, ProtocolError, Refusal, Role, Step, Topology,
+    Answer, Driver, Frame, GroupId, Operation, Plan, ProtocolError, Refusal, Role, Step, Topology,
 };
 use crate::keyspace::{FurtherKeys, KeySpace};
-use crate::record::{ErrorKind, OpClass};
+use crate::record::{ErrorKind, OpClass, Outcome};
 use crate::settings::{
-    Address, Command, RedisTarget, RespVersion, SizeDistribution, ValueSettings,
+    Address, Command, MissRule, RedisTarget, RespVersion, SizeDistribution, ValueSettings,
 };
 
 /// The driver for one RESP server.
@@ -34,8 +38,22 @@ pub struct RedisDriver {
     /// Requests of the handshake, encoded, with whether they carry the login.
     handshake: Vec<(BytesMut, bool)>,
     topology: VecDeque<Topology>,
+    special: Option<Special>,
+    /// What is known of errors, where requests are sent again or failures are told.
+    passing: Option<Passing>,
+    /// Where nil is not all that means that nothing was found.
+    misses: Option<Misses>,
+}
+
+/// What is not sent by template alone.
+#[derive(Debug)]
+enum Special {
     /// The mix is a SCAN that follows its cursor.
-    scan: Option<Scan>,
+    Scan(Scan),
+    /// Keys or values are those of records.
+    Records(Box<RecordRequests>),
+    /// Requests are on several keys, and those found are counted.
+    Keys,
 }
 
 /// A request that can be sent.
@@ -53,6 +71,7 @@ pub struct RedisSession {
     /// Steps of the handshake that were sent.
     step: usize,
     scan: ScanState,
+    expected: Expected,
 }
 
 impl RedisDriver {
@@ -63,16 +82,28 @@ impl RedisDriver {
             SizeDistribution::Fixed(size) => usize::try_from(size).ok(),
             _ => None,
         };
-        let requests = target
-            .commands()
-            .iter()
-            .map(|command| Request::new(command, keys, fixed))
-            .collect();
+        let commands = target.commands();
+        let special = match (&target.scan, &target.records) {
+            (Some(scan), _) => Some(Special::Scan(Scan::new(scan))),
+            (None, Some(records)) => {
+                let requests = RecordRequests::new(records, &commands);
+                Some(Special::Records(Box::new(requests)))
+            }
+            (None, None) => target.count_keys.then_some(Special::Keys),
+        };
         Self {
-            requests,
+            requests: commands
+                .iter()
+                .map(|command| Request::new(command, keys, fixed))
+                .collect(),
             handshake: handshake(target),
             topology: pool(target.address),
-            scan: target.scan.as_ref().map(Scan::new),
+            special,
+            passing: target.retry_on.as_ref().map(Passing::new),
+            misses: match target.misses {
+                MissRule::ByCommand => Misses::new(&commands),
+                MissRule::Nil => None,
+            },
         }
     }
 }
@@ -125,28 +156,51 @@ impl Driver for RedisDriver {
             .skimmer
             .skim(bytes)
             .map_err(|error| ProtocolError(error.to_string()))?;
-        if let (Some(_), Some(skim)) = (&self.scan, &skim) {
-            session.scan.take(bytes.get(..skim.len).unwrap_or_default());
-        }
-        Ok(skim.map(|skim| Frame {
-            len: skim.len,
-            answer: match skim.kind {
-                ReplyKind::Ok => Answer::Hit,
-                ReplyKind::Nil => Answer::Miss,
-                ReplyKind::Error => {
-                    let frame = bytes.get(..skim.len).unwrap_or_default();
-                    Answer::Error(ErrorKind::new(error_prefix(frame)))
-                }
-                ReplyKind::Push => Answer::Push,
-            },
+        Ok(skim.map(|skim| {
+            let mut frame = Frame {
+                len: skim.len,
+                answer: match skim.kind {
+                    ReplyKind::Ok => Answer::Hit,
+                    ReplyKind::Nil => Answer::Miss,
+                    ReplyKind::Error => {
+                        let frame = bytes.get(..skim.len).unwrap_or_default();
+                        if let Some(passing) = &mut self.passing {
+                            passing.note(error_text(frame));
+                        }
+                        Answer::Error(ErrorKind::new(error_prefix(frame)))
+                    }
+                    ReplyKind::Push => Answer::Push,
+                },
+            };
+            if let Some(special) = &self.special {
+                let whole = bytes.get(..skim.len).unwrap_or_default();
+                frame.answer = special.look(session, whole, frame.answer);
+            }
+            frame
         }))
     }
 
     #[inline]
+    fn judge(&self, plan: &Plan, outcome: Outcome, frame: &[u8]) -> Outcome {
+        match &self.misses {
+            None => outcome,
+            Some(misses) => misses.judge(plan.request, outcome, frame),
+        }
+    }
+
+    fn may_pass(&self) -> bool {
+        self.passing.as_ref().is_none_or(Passing::may_pass)
+    }
+
+    fn words(&self) -> &str {
+        self.passing.as_ref().map_or("", Passing::words)
+    }
+
+    #[inline]
     fn settle(&mut self, class: OpClass, session: &RedisSession) -> OpClass {
-        match &self.scan {
-            None => class,
-            Some(scan) => scan.class(&session.scan),
+        match &self.special {
+            Some(Special::Scan(scan)) => scan.class(&session.scan),
+            _ => class,
         }
     }
 
@@ -158,9 +212,17 @@ impl Driver for RedisDriver {
         out: &mut BytesMut,
     ) {
         let plan = operation.plan;
-        if let Some(scan) = &self.scan
-            && scan.encode(plan.class, &mut session.scan, out)
-        {
+        let sent = match &mut self.special {
+            None | Some(Special::Keys) => false,
+            Some(Special::Scan(scan)) => scan.encode(plan.class, &mut session.scan, out),
+            Some(Special::Records(records)) => {
+                let request = self.requests.get(plan.request as usize);
+                let further = request.and_then(|request| request.further.as_deref());
+                records.encode(operation, further, &mut session.expected, out);
+                true
+            }
+        };
+        if sent {
             return;
         }
         let Some(request) = self.requests.get(plan.request as usize) else {
@@ -176,6 +238,20 @@ impl Driver for RedisDriver {
         request
             .template
             .encode_with(key, number, operation.value, out);
+    }
+}
+
+impl Special {
+    /// Looks at a whole reply, and says what it says.
+    fn look(&self, session: &mut RedisSession, frame: &[u8], answer: Answer) -> Answer {
+        match self {
+            Self::Scan(_) => {
+                session.scan.take(frame);
+                answer
+            }
+            Self::Records(records) => records.look(&mut session.expected, frame, answer),
+            Self::Keys => found::keys_of(frame).unwrap_or(answer),
+        }
     }
 }
 
@@ -403,6 +479,8 @@ mod tests {
         let error = ErrorKind::new(b"LOADING");
         for (bytes, len, answer) in [
             (&b"+OK\r\n$3"[..], 5, Answer::Hit),
+            // A value of no bytes was found.
+            (b"$0\r\n\r\n", 6, Answer::Hit),
             (b"$-1\r\n", 5, Answer::Miss),
             (b"_\r\n", 3, Answer::Miss),
             (b"-LOADING Redis is loading\r\n", 27, Answer::Error(error)),

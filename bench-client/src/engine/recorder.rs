@@ -37,6 +37,8 @@ pub(crate) struct Recorder {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Answered {
     pub(crate) intended: Stamp,
+    /// From when its service counts: its send, or that of its first attempt.
+    pub(crate) begun: Stamp,
     pub(crate) sent: Stamp,
     pub(crate) received: Stamp,
     pub(crate) kernel: Option<Stamp>,
@@ -106,6 +108,12 @@ impl Recorder {
         }
     }
 
+    /// A request that failed before was written again. Its lag and lateness are those of its first
+    /// attempt.
+    pub(crate) fn sent_again(&mut self, kind: RowKind) {
+        self.tally.sent += u64::from(kind == RowKind::Load || self.in_warmup);
+    }
+
     /// A load request ended for good; `answered` is given when it was.
     #[inline]
     pub(crate) fn ended(
@@ -130,7 +138,7 @@ impl Recorder {
         let Some(times) = answered else { return };
         tally.bytes_out += times.bytes_out;
         tally.bytes_in += times.bytes_in;
-        let service = times.received.saturating_since(times.sent);
+        let service = times.received.saturating_since(times.begun);
         if let Outcome::Error(_) = outcome {
             tally.failed.record(service);
             return;
@@ -153,6 +161,17 @@ impl Recorder {
             && let Some(tally) = self.tally.class_mut(class)
         {
             tally.retries += 1;
+        }
+    }
+
+    /// A reply told found keys from missing ones.
+    #[cold]
+    pub(crate) fn keys(&mut self, kind: RowKind, class: OpClass, found: u32, missing: u32) {
+        if (kind == RowKind::Load || self.in_warmup)
+            && let Some(tally) = self.tally.class_mut(class)
+        {
+            tally.keys_found += u64::from(found);
+            tally.keys_missing += u64::from(missing);
         }
     }
 

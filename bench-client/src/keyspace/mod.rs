@@ -7,7 +7,7 @@ mod zipf;
 use bytes::BytesMut;
 
 use crate::driver::Plan;
-use crate::settings::KeySettings;
+use crate::settings::{KeySettings, Records};
 
 pub use further::FurtherKeys;
 pub use stream::{KeyStream, Share};
@@ -20,6 +20,7 @@ pub struct KeySpace {
     first: u64,
     count: u64,
     settings: KeySettings,
+    names: Option<Records>,
 }
 
 impl KeySpace {
@@ -32,7 +33,15 @@ impl KeySpace {
             first: settings.first,
             count: settings.count.get(),
             settings: settings.clone(),
+            names: None,
         }
+    }
+
+    /// The same numbers, written as the keys of these records.
+    #[must_use]
+    pub fn named(mut self, names: Option<Records>) -> Self {
+        self.names = names;
+        self
     }
 
     /// Text before the number.
@@ -49,6 +58,10 @@ impl KeySpace {
 
     /// Appends the key of this number.
     pub fn write(&self, number: u64, out: &mut BytesMut) {
+        if let Some(names) = &self.names {
+            out.extend_from_slice(names.key(names.of_number(number, self.first)));
+            return;
+        }
         out.extend_from_slice(&self.prefix);
         let mut digits = [b'0'; MAX_DIGITS];
         let mut rest = number;
@@ -129,6 +142,21 @@ mod tests {
         assert_eq!(written(0, 907), "k-907");
         assert_eq!(written(20, u64::MAX), "k-18446744073709551615");
         assert_eq!(written(20, 0), "k-00000000000000000000");
+    }
+
+    #[test]
+    fn named_keys_are_those_of_the_records() {
+        let item = |key: &str| (key.into(), Vec::new(), 0);
+        let names = Records::new([item("one"), item("two")]).unwrap();
+        let settings = KeySettings {
+            first: 1,
+            ..KeySettings::default()
+        };
+        let keys = KeySpace::new(&settings).named(Some(names));
+        let mut out = BytesMut::new();
+        keys.write(2, &mut out);
+        keys.write(3, &mut out);
+        assert_eq!(&out[..], b"twoone");
     }
 
     #[test]

@@ -6,6 +6,7 @@
 
 mod certificate;
 mod connect;
+mod failed;
 mod interval;
 mod latency;
 mod outcome;
@@ -15,6 +16,7 @@ mod tally;
 
 pub use certificate::{Bound, CalibrationRun, Certificate, CertifiedLatency, CertifiedQuantile};
 pub use connect::{Cause, CauseCounts, ConnectKind, ConnectRow, SocketEnd};
+pub use failed::FailedRequest;
 pub(crate) use interval::{BUSY, LATE, is_behind};
 pub use interval::{Interval, Phase, ThreadLoad};
 pub use latency::{LATENCY_MAX_NS, Latency};

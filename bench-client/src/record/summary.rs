@@ -40,7 +40,8 @@ pub struct Summary {
     /// One entry per thread.
     pub threads: Vec<ThreadSummary>,
     /// Hash over the sequence of operations drawn (class, key, value size) of every stream; equal
-    /// for equal settings and seed where the number of requests is fixed.
+    /// for equal settings and seed where the number of requests is fixed, a replay in order aside:
+    /// which thread takes which line of it is a matter of time.
     pub sequence_hash: u64,
     /// Whether the run was stopped before its end.
     pub interrupted: bool,

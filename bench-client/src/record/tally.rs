@@ -48,6 +48,10 @@ pub struct ClassTally {
     pub outcomes: Outcomes,
     /// Error replies by kind.
     pub errors: ErrorCounts,
+    /// Keys found by requests on several keys, where they are counted.
+    pub keys_found: u64,
+    /// Keys that such requests did not find.
+    pub keys_missing: u64,
     /// Attempts that were followed by another.
     pub retries: u64,
     /// `MOVED` replies of a cluster; the request went on to the node they name.
@@ -271,6 +275,8 @@ impl ClassTally {
         for (kind, count) in &other.errors {
             *self.errors.entry(*kind).or_default() += count;
         }
+        self.keys_found += other.keys_found;
+        self.keys_missing += other.keys_missing;
         self.retries += other.retries;
         self.moved += other.moved;
         self.asked += other.asked;
@@ -285,6 +291,7 @@ impl ClassTally {
     fn clear(&mut self) {
         self.outcomes = Outcomes::default();
         self.errors.clear();
+        (self.keys_found, self.keys_missing) = (0, 0);
         self.retries = 0;
         (self.moved, self.asked) = (0, 0);
         self.bytes_out = 0;

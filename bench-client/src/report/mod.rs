@@ -96,6 +96,8 @@ fn all_classes(tally: &Tally) -> ClassTally {
     ClassTally {
         outcomes: tally.outcomes(),
         errors: tally.errors(),
+        keys_found: tally.classes.iter().map(|class| class.keys_found).sum(),
+        keys_missing: tally.classes.iter().map(|class| class.keys_missing).sum(),
         retries: tally.classes.iter().map(|class| class.retries).sum(),
         moved: tally.classes.iter().map(|class| class.moved).sum(),
         asked: tally.classes.iter().map(|class| class.asked).sum(),

@@ -109,4 +109,7 @@ pub enum Clients {
     /// Each connection is a client of its own, with its own place in the mix and in its keys.
     /// Sequential keys then begin at the first key on each of them.
     Separate,
+    /// As [`Self::Separate`], and chance is the same for all: each connection draws what the others
+    /// draw, in the same order.
+    Alike,
 }

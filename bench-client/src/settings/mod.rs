@@ -11,7 +11,9 @@ mod keys;
 mod load;
 mod login;
 mod measure;
+mod records;
 mod redis;
+mod retry;
 mod rotation;
 mod staircase;
 mod tls;
@@ -30,13 +32,15 @@ pub use keys::{KeyPattern, KeySettings};
 pub use load::{Arrivals, Clients, Load, MixOrder, Pipeline, PipelineMode, Stop};
 pub use login::{AerospikeLogin, Password};
 pub use measure::{KernelStamps, Polling};
+pub use records::{RecordSettings, Records};
 pub(crate) use redis::Command;
-pub use redis::{RedisOperation, RedisTarget, RespVersion, ScanSettings};
+pub use redis::{MissRule, RedisOperation, RedisTarget, RespVersion, RetryOn, ScanSettings};
+pub use retry::{FailureLog, Retry};
 pub use rotation::{
     Between, NumberLaw, ReplayCursor, Rotation, RotationRequest, RotationStep, StepKind,
 };
 pub use staircase::Staircase;
-pub use tls::{Identity, TlsSettings, TlsTextError, Trust, server_name};
+pub use tls::{Identity, TlsSettings, TlsTextError, TlsVersions, Trust, server_name};
 pub use values::{Content, MAX_VALUE_SIZE, SizeDistribution, ValueSettings};
 
 /// What a run does: whom it talks to, how hard, with what, and for how long.
@@ -84,6 +88,10 @@ pub struct Settings {
     pub connects: ConnectSettings,
     /// Waits between attempts to reconnect a lost connection.
     pub backoff: Backoff,
+    /// Sending requests again that failed; without it only the target's own rules do.
+    pub retry: Option<Retry>,
+    /// Who is told of each request that failed for good.
+    pub failures: Option<FailureLog>,
     /// Length of the intervals given to the observer.
     pub interval: Duration,
     /// Whether one row for each request is kept (the lab joins them with the server's rows).
@@ -100,12 +108,14 @@ pub struct Settings {
 }
 
 /// Bounded exponential waits with full jitter between attempts to reconnect: before attempt n a
-/// random time from 0 to `min(first * 2^(n-1), most)`, so that connections that were lost together
+/// random time from 0 to `min(first * factor^(n-1), most)`, so that connections that were lost together
 /// do not come back together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Backoff {
-    /// Longest wait before the first attempt; doubles with each failure.
+    /// Longest wait before the first attempt.
     pub first: Duration,
+    /// It is so many times as long after each further failure.
+    pub factor: f64,
     /// Upper bound of all waits.
     pub most: Duration,
     /// Failures in a row on one connection after which it is given up. During set-up none is: what
@@ -116,10 +126,18 @@ pub struct Backoff {
 impl Backoff {
     /// The wait before the next attempt after this many failures in a row, by the random bits.
     #[must_use]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_precision_loss,
+        clippy::cast_sign_loss,
+        reason = "waits are random; powers of 2 are exact"
+    )]
     pub fn wait_ns(&self, failures: u32, bits: u64) -> u64 {
-        let doublings = failures.saturating_sub(1).min(32);
-        let doubled = nanos(self.first).saturating_mul(1 << doublings);
-        random::scale(bits, doubled.min(nanos(self.most)).saturating_add(1))
+        let power = i32::try_from(failures.saturating_sub(1)).unwrap_or(i32::MAX);
+        let grown = self.first.as_nanos() as f64 * self.factor.powi(power);
+        // The cast saturates, and the bound is below that.
+        let grown = (grown as u64).min(nanos(self.most));
+        random::scale(bits, grown.saturating_add(1))
     }
 }
 
@@ -127,6 +145,7 @@ impl Default for Backoff {
     fn default() -> Self {
         Self {
             first: Duration::from_millis(10),
+            factor: 2.0,
             most: Duration::from_secs(1),
             attempts: 8,
         }
@@ -189,6 +208,15 @@ impl Target {
                 })
                 .collect(),
         }
+    }
+
+    /// The records whose keys are written in the place of numbers.
+    pub(crate) fn names(&self) -> Option<Records> {
+        let Self::Redis(target) = self else {
+            return None;
+        };
+        let records = target.records.as_ref().filter(|records| records.own_keys);
+        records.map(|records| records.records.clone())
     }
 
     /// Begins what the threads of a run share anew, for the next run.
@@ -267,6 +295,8 @@ impl Settings {
             connect_timeout: Duration::from_secs(5),
             connects: ConnectSettings::default(),
             backoff: Backoff::default(),
+            retry: None,
+            failures: None,
             interval: Duration::from_secs(1),
             record_rows: false,
             spin: true,

@@ -6,7 +6,8 @@ use kvlab_protocol::resp::request::{DATA_PLACEHOLDER, KEY_PLACEHOLDER, parse_com
 
 use super::rotation::check_numbers;
 use super::{
-    Address, ClassSpec, KeyPattern, NumberLaw, Password, RequestSpec, Rotation, SettingsError,
+    Address, ClassSpec, KeyPattern, NumberLaw, Password, RecordSettings, RequestSpec, Rotation,
+    SettingsError,
 };
 use crate::record::OpClass;
 
@@ -25,6 +26,11 @@ pub struct RedisTarget {
     pub version: RespVersion,
     /// Whether each connection is asked with `PING` whether it is served, before it counts as up.
     pub probe: bool,
+    /// Which errors are worth sending a request again for, where requests are sent again or
+    /// somebody is told of failures; without it the words of errors are not kept.
+    pub retry_on: Option<RetryOn>,
+    /// What counts as a miss.
+    pub misses: MissRule,
     /// The address is that of any node of a cluster: the connections of a thread are made to each
     /// primary, and the key decides which of them gets a request.
     pub cluster: bool,
@@ -34,6 +40,29 @@ pub struct RedisTarget {
     pub operations: Vec<RedisOperation>,
     /// What is sent instead of each operation's own command by weight.
     pub rotation: Option<Rotation>,
+    /// Keys, times to live and expected values from a list.
+    pub records: Option<RecordSettings>,
+    /// Array replies are of requests on several keys: the keys that were found are counted.
+    pub count_keys: bool,
+}
+
+/// Which errors are worth sending a request again for: those that may pass, and of them only those
+/// that begin with one of the prefixes if there are any.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RetryOn {
+    /// Beginnings of errors, as in `LOADING`.
+    pub prefixes: Vec<String>,
+}
+
+/// Which replies are misses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MissRule {
+    /// Nil alone.
+    #[default]
+    Nil,
+    /// Nil, and what means for the command that nothing was found: 0 of `EXISTS`, an empty list of
+    /// `LRANGE`, nils alone of `MGET`.
+    ByCommand,
 }
 
 /// How a SCAN goes on.
@@ -86,10 +115,14 @@ impl RedisTarget {
             database: 0,
             version: RespVersion::Two,
             probe: false,
+            retry_on: None,
+            misses: MissRule::default(),
             cluster: false,
             scan: None,
             operations,
             rotation: None,
+            records: None,
+            count_keys: false,
         }
     }
 
@@ -127,7 +160,8 @@ impl RedisTarget {
 /// A command that can be sent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Command<'a> {
-    class: OpClass,
+    /// The operation that it is counted under.
+    pub(crate) class: OpClass,
     weight: u32,
     /// The words, with the placeholders still in them.
     pub(crate) arguments: &'a [Vec<u8>],

@@ -19,8 +19,8 @@ use super::{KeyPattern, SettingsError};
 /// What is sent where it is not one request for each operation, by weight.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rotation {
-    /// What can be sent.
-    pub requests: Vec<RotationRequest>,
+    /// What can be sent; shared, because a capture may have many lines.
+    pub requests: Arc<[RotationRequest]>,
     /// The steps, in their order, and over again.
     pub steps: Vec<RotationStep>,
     /// Place of the first request of the replay; all behind it belong to it.
@@ -176,7 +176,7 @@ impl Rotation {
                 "a request between others is missing",
             ));
         }
-        for request in &self.requests {
+        for request in self.requests.iter() {
             if request.operation >= operations {
                 return Err(SettingsError::Rotation("a request without its operation"));
             }
@@ -243,7 +243,7 @@ mod tests {
         };
         let step = |what, times| RotationStep { what, times };
         let whole = Rotation {
-            requests: vec![request.clone()],
+            requests: [request.clone()].into(),
             steps: vec![step(StepKind::Request(0), 1)],
             replay_from: 1,
             ..Rotation::default()
@@ -264,7 +264,7 @@ mod tests {
         }
         let numbers = vec![NumberLaw::Uniform { least: 2, most: 1 }];
         let broken = Rotation {
-            requests: vec![RotationRequest { numbers, ..request }],
+            requests: [RotationRequest { numbers, ..request }].into(),
             ..whole
         };
         assert!(broken.check(1).is_err());

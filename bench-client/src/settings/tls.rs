@@ -16,6 +16,20 @@ pub struct TlsSettings {
     pub trust: Trust,
     /// The client's own certificate, for servers that ask for one.
     pub identity: Option<Identity>,
+    /// Which versions are offered.
+    pub versions: TlsVersions,
+}
+
+/// Versions of TLS that are offered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TlsVersions {
+    /// TLS 1.2 and 1.3; the server takes the newer one if it has both.
+    #[default]
+    Both,
+    /// TLS 1.2 alone.
+    V1_2,
+    /// TLS 1.3 alone.
+    V1_3,
 }
 
 /// Whose certificates are accepted.
@@ -53,6 +67,7 @@ impl TlsSettings {
             server_name: self::server_name(server_name)?,
             trust: Trust::System,
             identity: None,
+            versions: TlsVersions::default(),
         })
     }
 

@@ -1,6 +1,6 @@
 //! Values: how long they are and what is in them.
 
-use super::SettingsError;
+use super::{Records, SettingsError};
 
 /// Bound of one value: the largest a RESP server takes.
 pub const MAX_VALUE_SIZE: u32 = 512 * 1024 * 1024;
@@ -46,6 +46,8 @@ pub enum SizeDistribution {
         /// Of the last key.
         most: u32,
     },
+    /// The values of records: that of the key's number, counted from the first key.
+    Records(Records),
     /// Lognormal by its median and the sigma of the logarithm, cut off at `most`.
     Lognormal {
         /// Median size.
@@ -78,6 +80,7 @@ impl SizeDistribution {
             Self::Uniform { most, .. }
             | Self::ByKey { most, .. }
             | Self::Lognormal { most, .. } => *most,
+            Self::Records(records) => records.longest(),
             Self::Weighted(list) | Self::Rotation(list) => {
                 list.iter().map(|(size, _)| *size).max().unwrap_or(0)
             }

@@ -214,7 +214,7 @@ mod tests {
             numbers: Vec::new(),
         };
         Rotation {
-            requests: vec![request; requests],
+            requests: vec![request; requests].into(),
             steps: steps
                 .iter()
                 .map(|(what, times)| RotationStep {

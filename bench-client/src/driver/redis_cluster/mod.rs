@@ -27,11 +27,11 @@ use kvlab_protocol::resp::{ReplyDecoder, ReplyKind, ReplySkimmer, slot};
 use self::nodes::{Nodes, read_redirection};
 use super::redis::{RedisDriver, RedisSession};
 use super::{
-    Answer, Driver, Frame, GroupId, Operation, ProtocolError, Redirection, Refusal, Role, Route,
-    Step, Topology,
+    Answer, Driver, Frame, GroupId, Operation, Plan, ProtocolError, Redirection, Refusal, Role,
+    Route, Step, Topology,
 };
 use crate::keyspace::KeySpace;
-use crate::record::OpClass;
+use crate::record::{OpClass, Outcome};
 use crate::settings::{RedisTarget, ValueSettings};
 
 /// The driver for one Redis cluster.
@@ -279,6 +279,19 @@ impl Driver for RedisClusterDriver {
     #[inline]
     fn settle(&mut self, class: OpClass, session: &ClusterSession) -> OpClass {
         self.single.settle(class, &session.single)
+    }
+
+    #[inline]
+    fn judge(&self, plan: &Plan, outcome: Outcome, frame: &[u8]) -> Outcome {
+        self.single.judge(plan, outcome, frame)
+    }
+
+    fn may_pass(&self) -> bool {
+        self.single.may_pass()
+    }
+
+    fn words(&self) -> &str {
+        self.single.words()
     }
 
     fn ask(&mut self, session: &mut ClusterSession, out: &mut BytesMut) {

@@ -20,14 +20,17 @@ use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, Server
 use rustls::client::{Resumption, WebPkiServerVerifier};
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
+use rustls::version::{TLS12, TLS13};
 use rustls::{
     AlertDescription, CertificateError, ClientConfig, ClientConnection, DigitallySignedStruct,
-    Error, InvalidMessage, RootCertStore, SignatureScheme,
+    Error, InconsistentKeys, InvalidMessage, RootCertStore, SignatureScheme,
+    SupportedProtocolVersion,
 };
 
 use crate::engine::worker::Arrival;
 use crate::engine::{RunError, TlsFault};
-use crate::settings::{TlsSettings, Trust};
+use crate::settings::{Identity, TlsSettings, TlsVersions, Trust};
 
 /// What all connections of a run are secured with.
 #[derive(Clone, Debug)]
@@ -56,7 +59,7 @@ impl Securing {
     pub(super) fn prepare(settings: &TlsSettings) -> Result<Self, RunError> {
         let unusable = |error: &dyn ToString| RunError::NoTls(error.to_string());
         let builder = ClientConfig::builder_with_provider(provider())
-            .with_safe_default_protocol_versions()
+            .with_protocol_versions(versions(settings.versions))
             .map_err(|error| unusable(&error))?;
         let verifier: Arc<dyn ServerCertVerifier> = match &settings.trust {
             Trust::Anything => Arc::new(AnyCertificate(provider())),
@@ -70,9 +73,11 @@ impl Securing {
             .with_custom_certificate_verifier(verifier);
         let mut config = match &settings.identity {
             None => builder.with_no_client_auth(),
-            Some(identity) => builder
-                .with_client_auth_cert(identity.chain.clone(), identity.key.clone_key())
-                .map_err(|error| unusable(&format_args!("the client's certificate: {error}")))?,
+            Some(identity) => {
+                builder.with_client_cert_resolver(Arc::new(presented(identity).map_err(
+                    |error| unusable(&format_args!("the client's certificate: {error}")),
+                )?))
+            }
         };
         config.resumption = Resumption::disabled();
         Ok(Self {
@@ -93,6 +98,30 @@ impl Securing {
             ended: false,
             early: None,
         })
+    }
+}
+
+/// The client's certificate as it is shown to servers. Whether it is one they can read is for them to
+/// say: certificates of version 1, which OpenSSL makes by default, are none for our verifier.
+fn presented(identity: &Identity) -> Result<SingleCertAndKey, Error> {
+    let key = provider()
+        .key_provider
+        .load_private_key(identity.key.clone_key())?;
+    let certified = CertifiedKey::new(identity.chain.clone(), key);
+    match certified.keys_match() {
+        Err(error @ Error::InconsistentKeys(InconsistentKeys::KeyMismatch)) => Err(error),
+        _ => Ok(SingleCertAndKey::from(certified)),
+    }
+}
+
+fn versions(wanted: TlsVersions) -> &'static [&'static SupportedProtocolVersion] {
+    static BOTH: [&SupportedProtocolVersion; 2] = [&TLS13, &TLS12];
+    static OLDER: [&SupportedProtocolVersion; 1] = [&TLS12];
+    static NEWER: [&SupportedProtocolVersion; 1] = [&TLS13];
+    match wanted {
+        TlsVersions::Both => &BOTH,
+        TlsVersions::V1_2 => &OLDER,
+        TlsVersions::V1_3 => &NEWER,
     }
 }
 
@@ -286,7 +315,9 @@ pub(super) fn fault_in(error: &io::Error) -> Option<&TlsFault> {
     error.get_ref()?.downcast_ref()
 }
 
-/// Accepts every certificate. Signatures are checked all the same: the server has the key.
+/// Accepts every certificate. Signatures are checked all the same, so that the server has the key;
+/// only where the verifier cannot read the certificate (version 1, as OpenSSL makes them by default)
+/// there is nothing to check with.
 #[derive(Debug)]
 struct AnyCertificate(Arc<CryptoProvider>);
 
@@ -309,7 +340,9 @@ impl ServerCertVerifier for AnyCertificate {
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
         let algorithms = &self.0.signature_verification_algorithms;
-        rustls::crypto::verify_tls12_signature(message, cert, dss, algorithms)
+        unless_unreadable(rustls::crypto::verify_tls12_signature(
+            message, cert, dss, algorithms,
+        ))
     }
 
     fn verify_tls13_signature(
@@ -319,11 +352,25 @@ impl ServerCertVerifier for AnyCertificate {
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
         let algorithms = &self.0.signature_verification_algorithms;
-        rustls::crypto::verify_tls13_signature(message, cert, dss, algorithms)
+        unless_unreadable(rustls::crypto::verify_tls13_signature(
+            message, cert, dss, algorithms,
+        ))
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.0.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+/// Passes over certificates that the verifier cannot read.
+fn unless_unreadable(
+    checked: Result<HandshakeSignatureValid, Error>,
+) -> Result<HandshakeSignatureValid, Error> {
+    match checked {
+        Err(Error::InvalidCertificate(CertificateError::Other(_))) => {
+            Ok(HandshakeSignatureValid::assertion())
+        }
+        other => other,
     }
 }
 
@@ -337,6 +384,34 @@ pub(super) const CIPHERTEXT: usize = 22 * 1024;
 mod tests {
     use super::*;
 
+    /// What a client says first.
+    fn hello(versions: TlsVersions) -> Vec<u8> {
+        let settings = TlsSettings {
+            versions,
+            ..TlsSettings::new("localhost").unwrap()
+        };
+        let settings = settings.trusting(Trust::Anything);
+        let mut secure = Securing::prepare(&settings).unwrap().begin(None).unwrap();
+        let mut sent = Vec::new();
+        assert!(secure.push(&mut sent).unwrap());
+        sent
+    }
+
+    #[test]
+    fn only_the_wanted_versions_are_offered() {
+        // Extension 43 of RFC 8446, 4.2.1: its length, that of the list, and the versions, where
+        // 0x0303 is TLS 1.2 and 0x0304 is TLS 1.3.
+        for (versions, extension) in [
+            (TlsVersions::V1_2, &[0, 43, 0, 3, 2, 3, 3][..]),
+            (TlsVersions::V1_3, &[0, 43, 0, 3, 2, 3, 4]),
+            (TlsVersions::Both, &[0, 43, 0, 5, 4, 3, 4, 3, 3]),
+        ] {
+            let hello = hello(versions);
+            let found = hello.windows(extension.len()).any(|part| part == extension);
+            assert!(found, "{versions:?}: {hello:?}");
+        }
+    }
+
     #[test]
     fn names_of_certificates_are_told_as_people_write_them() {
         for (told, name) in [
@@ -346,6 +421,66 @@ mod tests {
             ("other", "other"),
         ] {
             assert_eq!(bare(told), name);
+        }
+    }
+    const VERSION_1: &[u8] = include_bytes!("../../../tests/data/tls/version-1.pem");
+
+    /// Everything one side has to say, to the other; what comes of it.
+    fn pass<A, B>(
+        from: &mut rustls::ConnectionCommon<A>,
+        to: &mut rustls::ConnectionCommon<B>,
+    ) -> Result<(), Error> {
+        let mut bytes = Vec::new();
+        while from.wants_write() {
+            from.write_tls(&mut bytes).unwrap();
+        }
+        let mut rest = bytes.as_slice();
+        while !rest.is_empty() {
+            to.read_tls(&mut rest).unwrap();
+            to.process_new_packets()?;
+        }
+        Ok(())
+    }
+
+    /// The test certificates of Redis itself are of this kind.
+    #[test]
+    fn certificates_of_version_1_are_shown_and_accepted_where_any_is() {
+        let identity = Identity::from_pem(VERSION_1, VERSION_1).unwrap();
+        let shown = Arc::new(presented(&identity).unwrap());
+        for version in [&TLS12, &TLS13] {
+            for (trust, accepted) in [
+                (Trust::Anything, true),
+                (Trust::Authorities(identity.chain.clone()), false),
+            ] {
+                let server = rustls::ServerConfig::builder_with_provider(provider())
+                    .with_protocol_versions(&[version])
+                    .unwrap()
+                    .with_no_client_auth()
+                    .with_cert_resolver(Arc::clone(&shown) as _);
+                let mut server = rustls::ServerConnection::new(Arc::new(server)).unwrap();
+                let settings = TlsSettings {
+                    server_name: ServerName::try_from("localhost").unwrap(),
+                    trust,
+                    identity: Some(identity.clone()),
+                    versions: TlsVersions::Both,
+                };
+                let Ok(securing) = Securing::prepare(&settings) else {
+                    // One that cannot be read is no authority either.
+                    assert!(!accepted);
+                    continue;
+                };
+                let mut client = securing.begin(None).unwrap().connection;
+                let mut done = Ok(());
+                for _ in 0..3 {
+                    done = done.and(pass(&mut client, &mut server));
+                    done = done.and(pass(&mut server, &mut client));
+                }
+                assert_eq!(
+                    done.is_ok() && !client.is_handshaking(),
+                    accepted,
+                    "{done:?}"
+                );
+            }
         }
     }
 }

@@ -98,13 +98,14 @@ pub(super) struct Flight {
     pub(super) intended: Stamp,
     pub(super) sent: Stamp,
     /// The earliest moment it could have been sent: it was due and a slot was free. Of one that a
-    /// redirection sent here, the moment of its first send.
+    /// redirection sent here, and where the settings want requests sent again of any later attempt,
+    /// the moment of its first send.
     pub(super) possible: Stamp,
     pub(super) plan: Plan,
     /// Bytes of the request.
     pub(super) len: u32,
     pub(super) kind: RowKind,
-    pub(super) attempt: u8,
+    pub(super) attempt: u16,
     pub(super) redirects: u8,
 }
 
@@ -281,7 +282,7 @@ impl<S> Conn<S> {
                 .reply
                 .map_or(0, |(_, len)| u32::try_from(len).unwrap_or(u32::MAX)),
             outcome: end.outcome,
-            attempt: flight.attempt,
+            attempt: u8::try_from(flight.attempt).unwrap_or(u8::MAX),
             retried: end.retried,
         }
     }
@@ -339,9 +340,10 @@ impl Flight {
         }
     }
 
-    /// When it was first sent, on whatever connection.
-    pub(super) fn first_sent(&self) -> Stamp {
-        if self.redirects > 0 {
+    /// When it was first sent, on whatever connection; `again` says that the settings want requests
+    /// sent again.
+    pub(super) fn first_sent(&self, again: bool) -> Stamp {
+        if self.redirects > 0 || (self.attempt > 0 && again) {
             self.possible
         } else {
             self.sent

@@ -41,8 +41,13 @@ impl<D: Driver> Worker<D> {
             return;
         }
         let open = self.schedule.is_open();
+        // What waits for its moment needs no slot, until too much waits.
+        let delayed = self.delayed.len();
+        if delayed > 0 && self.is_held_up(delayed) {
+            return;
+        }
         loop {
-            if !open && self.in_play >= self.config.tokens {
+            if !open && self.in_play >= self.config.tokens + delayed {
                 return;
             }
             let place = match self.free_place() {
@@ -186,7 +191,9 @@ impl<D: Driver> Worker<D> {
         conn.push(Flight {
             intended: pending.intended,
             sent: Stamp::ZERO,
-            possible: if pending.redirects > 0 {
+            possible: if pending.redirects > 0
+                || (pending.attempt > 0 && self.config.retry.is_some())
+            {
                 pending.first_sent
             } else if pending.intended == Stamp::MAX {
                 pending.intended
@@ -221,7 +228,7 @@ impl<D: Driver> Worker<D> {
             Route::To(group) => {
                 let group = usize::from(group.0);
                 match self.groups.get_mut(group) {
-                    Some(target) if target.ready == 0 && drops => self.end_unsent(pending),
+                    Some(target) if target.ready == 0 && drops => self.end_unsent(now, pending),
                     Some(target) => match target.free.front() {
                         Some(place) if target.waiting.is_empty() => {
                             let place = *place;
@@ -236,7 +243,7 @@ impl<D: Driver> Worker<D> {
                     None => self.shelter(now, pending),
                 }
             }
-            Route::Nowhere if drops => self.end_unsent(pending),
+            Route::Nowhere if drops => self.end_unsent(now, pending),
             Route::Nowhere => self.shelter(now, pending),
         }
     }
@@ -400,7 +407,7 @@ impl<D: Driver> Worker<D> {
         }
         for pending in expired {
             self.waiting -= 1;
-            self.end_unsent(pending);
+            self.end_unsent(now, pending);
         }
         if D::SLOTS_OF_EACH_NODE
             && let Some(address) = lost
@@ -410,8 +417,12 @@ impl<D: Driver> Worker<D> {
     }
 
     /// Ends an operation that was due and is not going to be sent.
-    pub(super) fn end_unsent(&mut self, pending: Pending) {
+    pub(super) fn end_unsent(&mut self, now: Stamp, pending: Pending) {
         self.in_play -= 1;
+        if pending.attempt > 0 {
+            let status = "not sent again".to_owned();
+            self.tell_failure(now, &pending.plan, status, pending.attempt - 1);
+        }
         self.recorder
             .ended(pending.kind, pending.plan.class, Outcome::NotSent, None);
     }

@@ -152,13 +152,14 @@ impl<D: Driver> Worker<D> {
         if D::SLOTS_OF_EACH_NODE {
             self.withdraw_drawn();
         }
+        self.end_delayed(now);
         let mut waiting: Vec<_> = self.homeless.drain(..).collect();
         for group in &mut self.groups {
             waiting.extend(group.waiting.drain(..));
         }
         self.waiting = 0;
         for pending in waiting {
-            self.end_unsent(pending);
+            self.end_unsent(now, pending);
         }
         // Requests that were put on a connection and not yet written stay: they are on their way.
         if self.stage == Stage::Running {
@@ -261,7 +262,8 @@ impl<D: Driver> Worker<D> {
     }
 
     fn cut(&mut self, end: Stamp) {
-        let backlog = self.waiting as u64 + self.schedule_backlog(end);
+        let waiting = self.waiting + self.delayed.len();
+        let backlog = waiting as u64 + self.schedule_backlog(end);
         let (index, phase, begin) = self.timeline.cut(end);
         self.parts.push_back(Part {
             index,
@@ -271,7 +273,7 @@ impl<D: Driver> Worker<D> {
             tally: self.recorder.cut(),
             connections: self.ready_loads,
             connecting: self.connecting(),
-            in_flight: self.in_play.saturating_sub(self.waiting) as u64,
+            in_flight: self.in_play.saturating_sub(waiting) as u64,
             backlog,
             cpu: None,
         });

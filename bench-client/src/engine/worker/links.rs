@@ -239,9 +239,11 @@ impl<D: Driver> Worker<D> {
         self.next_plan = self.next_plan.min(at);
     }
 
-    /// Does what was planned for this moment: takes a step, connects, or ends a lifetime.
+    /// Does what was planned for this moment: takes a step, sends again, connects, or ends a
+    /// lifetime.
     pub(super) fn follow_timetable(&mut self, now: Stamp) {
         self.take_steps(now);
+        self.release_delayed(now);
         while let Some((at, conn)) = self.timetable.take(now) {
             let Some(place) = self.place(conn) else {
                 continue;
@@ -265,7 +267,8 @@ impl<D: Driver> Worker<D> {
                 _ => {}
             }
         }
-        self.next_plan = self.timetable.next().min(self.next_step);
+        let planned = self.timetable.next().min(self.next_step);
+        self.next_plan = planned.min(self.next_release());
     }
 
     /// Closes a connection that has nothing in flight, and makes it anew.

@@ -21,18 +21,20 @@ mod dispatch;
 mod lifecycle;
 mod links;
 mod replies;
+mod retry;
 #[cfg(test)]
 mod tests;
 mod timetable;
 mod tls;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::time::Duration;
 
 use kvlab_timing::Stamp;
 
 use self::connection::{Conn, Flight};
+use self::retry::Delayed;
 use self::timetable::Timetable;
 use super::RunError;
 use super::recorder::{Part, Recorder};
@@ -41,7 +43,8 @@ use crate::keyspace::{KeySpace, Share};
 use crate::record::{ClientRow, ConnectRow, ConnectionLoss, Outcomes, RowKind, Tally};
 use crate::schedule::{self, Schedule};
 use crate::settings::{
-    Address, Backoff, Clients, ConnectSettings, Load, PipelineMode, Settings, Staircase,
+    Address, Backoff, Clients, ConnectSettings, FailureLog, Load, PipelineMode, Retry, Settings,
+    Staircase,
 };
 use crate::values::ValueBlock;
 use crate::workload::Workload;
@@ -93,6 +96,8 @@ pub struct Worker<D: Driver> {
     homeless: VecDeque<Pending>,
     /// Operations in `homeless` and in all groups' `waiting`.
     waiting: usize,
+    /// Operations that wait for the moment to be sent again, by that moment and in their order.
+    delayed: BTreeMap<(Stamp, u64), Delayed>,
     /// Operations taken from the schedule and not ended.
     in_play: usize,
     actions: VecDeque<Action>,
@@ -114,7 +119,8 @@ pub struct Worker<D: Driver> {
     tend_wanted: Stamp,
     /// Connections to be made or renewed.
     timetable: Timetable,
-    /// Not later than the first entry of the timetable and the next step.
+    /// Not later than the first entry of the timetable, the next step and the next moment at which
+    /// a request is sent again.
     next_plan: Stamp,
     /// Until when the plan of the ramp-up goes.
     ramp_end: Stamp,
@@ -168,6 +174,8 @@ struct Config {
     separate: bool,
     /// The rate is that of the connections to one node.
     rate_of_each_node: bool,
+    retry: Option<Retry>,
+    failures: Option<FailureLog>,
     staircase: Option<Staircase>,
     /// Connections of all threads.
     all_connections: u32,
@@ -193,11 +201,11 @@ struct Pending {
     plan: Plan,
     intended: Stamp,
     kind: RowKind,
-    attempt: u8,
+    attempt: u16,
     /// Redirections so far, and where it has to go by the last of them.
     redirects: u8,
     ask: Option<GroupId>,
-    /// When it was first sent, where a redirection sent it on.
+    /// When it was first sent, where a redirection sent it on or it is sent again.
     first_sent: Stamp,
     /// The earliest moment at which it could be sent if a slot was free: its intended moment, or,
     /// when a connection gave it back, the moment of that.
@@ -206,8 +214,9 @@ struct Pending {
 }
 
 impl Pending {
-    /// One that was on a connection, to be sent again.
-    fn again(flight: &Flight, now: Stamp) -> Self {
+    /// One that was on a connection, to be sent again; `again` says that the settings want requests
+    /// sent again that failed.
+    fn again(flight: &Flight, now: Stamp, again: bool) -> Self {
         Self {
             plan: flight.plan,
             intended: flight.intended,
@@ -215,7 +224,7 @@ impl Pending {
             attempt: flight.attempt,
             redirects: flight.redirects,
             ask: None,
-            first_sent: flight.first_sent(),
+            first_sent: flight.first_sent(again),
             ready: now,
             since: now,
         }
@@ -290,7 +299,7 @@ impl<D: Driver> Worker<D> {
         let mut worker = Self {
             driver,
             share,
-            keys: KeySpace::new(&settings.keys),
+            keys: KeySpace::new(&settings.keys).named(settings.target.names()),
             workload: Workload::new(settings, share, 0, &block),
             schedule: config.schedule(share, (now, now), 0),
             measured: None,
@@ -300,6 +309,7 @@ impl<D: Driver> Worker<D> {
             groups: Vec::new(),
             homeless: VecDeque::new(),
             waiting: 0,
+            delayed: BTreeMap::new(),
             in_play: 0,
             actions: VecDeque::with_capacity(4 * usize_of(share.connections)),
             parts: VecDeque::new(),
@@ -385,6 +395,7 @@ impl<D: Driver> Worker<D> {
         let Some(place) = self.place(conn) else {
             return;
         };
+        let again = self.config.retry.is_some();
         let recorder = &mut self.recorder;
         recorder.tally.bytes_out += n as u64;
         self.conns[place].written(n, |flight| {
@@ -392,7 +403,9 @@ impl<D: Driver> Worker<D> {
             if flight.intended == Stamp::MAX {
                 flight.intended = t1;
             }
-            if flight.is_load() {
+            if flight.attempt > 0 && again {
+                recorder.sent_again(flight.kind);
+            } else if flight.is_load() {
                 // What a redirection took is no delay of the client.
                 let possible = if flight.redirects > 0 {
                     t1
@@ -547,8 +560,10 @@ impl Config {
             interval_ns: nanos(settings.interval),
             backoff: settings.backoff,
             connects: settings.connects,
-            separate: settings.clients == Clients::Separate && !routed,
             rate_of_each_node: settings.rate_of_each_node,
+            separate: settings.clients != Clients::Pooled && !routed,
+            retry: settings.retry,
+            failures: settings.failures.clone(),
             staircase: settings.staircase,
             all_connections: share.all_connections,
             threads: share.threads,

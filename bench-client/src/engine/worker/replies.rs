@@ -5,6 +5,7 @@ use kvlab_timing::Stamp;
 
 use super::connection::{End, Flight};
 use super::links::Failure;
+use super::retry::status_of;
 use super::{Arrival, ConnId, Driver, Pending, Worker};
 use crate::driver::{Answer, ProtocolError, Redirection};
 use crate::engine::recorder::Answered;
@@ -69,6 +70,7 @@ impl<D: Driver> Worker<D> {
             let whole = rest.get(..frame.len).unwrap_or(rest);
             used += frame.len;
             let mut redirection = None;
+            let mut keys = None;
             let outcome = match frame.answer {
                 Answer::Redirected { kind, to } => {
                     redirection = Some(to);
@@ -76,6 +78,14 @@ impl<D: Driver> Worker<D> {
                 }
                 Answer::Hit => Outcome::Hit,
                 Answer::Miss => Outcome::Miss,
+                Answer::Keys { found, missing } => {
+                    keys = Some((found, missing));
+                    if found > 0 {
+                        Outcome::Hit
+                    } else {
+                        Outcome::Miss
+                    }
+                }
                 Answer::Error(kind) => Outcome::Error(kind),
                 Answer::Push => {
                     self.recorder.tally.pushes += 1;
@@ -95,6 +105,11 @@ impl<D: Driver> Worker<D> {
             }
             if flight.is_load() {
                 self.conns[place].failures = 0;
+                if let Some((found, missing)) = keys {
+                    let class = flight.plan.class;
+                    self.recorder.keys(flight.kind, class, found, missing);
+                }
+                let outcome = self.driver.judge(&flight.plan, outcome, whole);
                 let reply = Some((arrival, frame.len));
                 match redirection.filter(|_| self.may_redirect(&flight)) {
                     None => self.end_flight(now, place, flight, sequence, (outcome, reply)),
@@ -147,9 +162,13 @@ impl<D: Driver> Worker<D> {
         (outcome, reply): (Outcome, Option<(Arrival, usize)>),
     ) {
         let class = flight.plan.class;
-        let retried = !matches!(outcome, Outcome::Hit | Outcome::Miss)
-            && !self.closing
-            && self.driver.retries(class, outcome, flight.attempt);
+        let failed = !matches!(outcome, Outcome::Hit | Outcome::Miss);
+        let again = if failed {
+            self.sent_again(now, &flight, outcome)
+        } else {
+            None
+        };
+        let retried = again.is_some();
         if let Some(rows) = &mut self.recorder.rows {
             let end = End {
                 outcome,
@@ -158,20 +177,34 @@ impl<D: Driver> Worker<D> {
             };
             rows.push(self.conns[place].row(&flight, sequence, end));
         }
-        if retried {
+        if let Some(at) = again {
             self.recorder.retried(flight.kind, class);
             self.conns[place].give_back(&flight);
             let pending = Pending {
                 attempt: flight.attempt.saturating_add(1),
-                ..Pending::again(&flight, now)
+                ..Pending::again(&flight, at, self.config.retry.is_some())
             };
-            self.queue_again(now, pending);
+            if at > now {
+                self.delay(at, pending, outcome);
+            } else {
+                self.queue_again(now, pending);
+            }
             return;
         }
         self.in_play -= 1;
+        if failed && self.config.failures.is_some() {
+            let status = match outcome {
+                Outcome::Error(_) if !self.driver.words().is_empty() => {
+                    self.driver.words().to_owned()
+                }
+                _ => status_of(outcome),
+            };
+            self.tell_failure(now, &flight.plan, status, flight.attempt);
+        }
         let answered = reply.map(|(Arrival { received, kernel }, len)| Answered {
             intended: flight.intended,
-            sent: flight.first_sent(),
+            begun: flight.first_sent(self.config.retry.is_some()),
+            sent: flight.sent,
             received,
             kernel,
             bytes_out: u64::from(flight.len),
@@ -219,7 +252,7 @@ impl<D: Driver> Worker<D> {
         let pending = Pending {
             redirects: flight.redirects + 1,
             ask,
-            ..Pending::again(&flight, now)
+            ..Pending::again(&flight, now, self.config.retry.is_some())
         };
         self.redirect(now, pending);
     }
@@ -269,9 +302,9 @@ impl<D: Driver> Worker<D> {
         unwritten.extend(conn.ring.drain(..).filter(Flight::is_load));
         conn.unsent = 0;
         for flight in unwritten {
-            let pending = Pending::again(&flight, now);
+            let pending = Pending::again(&flight, now, self.config.retry.is_some());
             if self.closing || cut_off {
-                self.end_unsent(pending);
+                self.end_unsent(now, pending);
             } else {
                 self.conns[place].give_back(&flight);
                 self.queue_again(now, pending);

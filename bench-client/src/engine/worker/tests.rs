@@ -333,6 +333,43 @@ fn a_silent_node_does_not_hold_up_the_other() {
 }
 
 #[test]
+fn a_step_adds_connections_to_each_node() {
+    let mut settings = settings(Load::Closed, 1);
+    settings.connections = NonZeroU32::new(3).unwrap();
+    settings.staircase = Some(Staircase {
+        start: NonZeroU32::MIN,
+        step: NonZeroU32::MIN,
+        length: Duration::from_millis(100),
+    });
+    settings.stop = Stop {
+        duration: Some(Duration::from_millis(300)),
+        requests: None,
+    };
+    let (tally, remains) = Bench::new(&settings, 0, [healthy(), healthy()]).run();
+    // As many requests are in play as a node has connections: 1, 2 and 3, each for a millisecond.
+    let mut sent = [0_u64; 3];
+    let mut first = BTreeMap::new();
+    for row in load_rows(&remains) {
+        let since = row.sent.saturating_since(remains.started);
+        sent[usize::try_from(since / (100 * MS)).unwrap()] += 1;
+        first.entry(row.local).or_insert(since);
+    }
+    assert_eq!(sent, [100, 200, 300]);
+    assert_eq!(tally.outcomes().hits, 600);
+    // Each node got its second connection at 100 ms and its third at 200 ms.
+    let mut first: Vec<u64> = first
+        .into_values()
+        .map(|since| since / (100 * MS))
+        .collect();
+    first.sort_unstable();
+    assert_eq!(first, [0, 0, 1, 1, 2, 2]);
+    assert_eq!(
+        (remains.connections_wanted, remains.connections_at_start),
+        (3, 6)
+    );
+}
+
+#[test]
 fn retries_have_counts_of_their_own_and_one_outcome() {
     // Every third attempt seen by the cluster fails.
     let flaky = || -> Node { Box::new(|n| Some(if n % 3 == 0 { b'e' } else { b'h' })) };

@@ -251,6 +251,23 @@ fn import(options: &Options) -> Result<(), UsageError> {
         }
         return Ok(());
     }
+    let commands = !options.commands.commands.is_empty();
+    without(Name::DataImport, Name::Command, commands)?;
+    let sequential = keys
+        .patterns
+        .is_some_and(|both| both.set == Pattern::Sequential);
+    if (objects.verify || objects.verify_only)
+        && objects.generate_keys
+        && options.test.test_time.is_some()
+        && !sequential
+    {
+        return Err(broken(
+            Name::DataVerify,
+            "--requests, or keys that are written in order (--key-pattern S:…), because else it \
+             is not known what was written",
+            "--test-time and --generate-keys",
+        ));
+    }
     for (name, given) in [
         (Name::DataSize, objects.data_size.is_some()),
         (Name::DataSizeList, objects.size_list.is_some()),
@@ -429,6 +446,16 @@ fn warnings(options: &Options) -> Vec<String> {
         (
             Name::MaxRetries,
             options.retry.max_retries.is_some() && !options.retry.on_error,
+            "--retry-on-error",
+        ),
+        (
+            Name::RetryBackoffMs,
+            options.retry.backoff_ms.is_some() && !options.retry.on_error,
+            "--retry-on-error",
+        ),
+        (
+            Name::RetryOn,
+            !options.retry.only_on.is_empty() && !options.retry.on_error,
             "--retry-on-error",
         ),
         (

@@ -53,6 +53,14 @@ impl Plan {
         self.describe_traffic(&mut config);
         self.describe_values(&mut config);
         describe_keys(&self.keys, &mut config);
+        if self
+            .import
+            .as_ref()
+            .is_some_and(|import| !import.generate_keys)
+        {
+            // Keys of a file have no numbers.
+            (config.key_minimum, config.key_maximum) = (0, 0);
+        }
         config
     }
 

@@ -29,7 +29,9 @@ use crate::report::certificate::Entry;
 pub fn render(results: &Results) -> String {
     let mut json = JsonWriter::default();
     configuration(&mut json, &results.config);
-    run_information(&mut json, &results.heading);
+    if !results.config.verify_only {
+        run_information(&mut json, &results.heading);
+    }
     for sheet in results.sheets() {
         json.object(&sheet.title);
         sheet_body(&mut json, &sheet, &results.layout);
@@ -304,6 +306,10 @@ fn line_additions(json: &mut JsonWriter, line: &Line, layout: &Layout) {
     let outcomes = &row.outcomes;
     json.value("hits", outcomes.hits);
     json.value("misses", outcomes.misses);
+    if row.keys_found + row.keys_missing > 0 {
+        json.value("keys_found", row.keys_found);
+        json.value("keys_missing", row.keys_missing);
+    }
     json.value("errors", outcomes.errors);
     json.number("errors_per_second", line.rates.errors, 2);
     json.value("timeouts", outcomes.timeouts);

@@ -17,6 +17,7 @@
 //! | [`check`] | rules that concern several options |
 //! | [`plan`] | the resolved run; `resolve` makes it from the options |
 //! | [`translate`] | from the plan to the settings of the engine; `traffic` what is sent, `secure` TLS |
+//! | `verification` | the run of `--data-verify` |
 //! | [`describe`] | from the plan to what is printed of it |
 //! | [`help`] | `--help` and `--version` |
 //! | [`model`] | the results of the runs, in memtier's terms |
@@ -27,7 +28,9 @@
 //! | [`distribution`] | the steps of a latency distribution |
 //! | [`json`], [`json_writer`], [`micros`] | `--json-out-file` |
 //! | [`files`] | opening and writing all files; [`hdr_files`], [`client_csv`], [`json_lines`] |
+//! | [`failed_keys`] | `--failed-keys-file` |
 //! | [`progress`], [`realtime`], [`statsd`], [`graphite`], [`staircase`], [`show_config`] | what is shown and sent during a run |
+//! | [`misses`] | `--miss-rate-threshold` |
 //! | [`remarks`] | lines the original has no place for |
 
 pub mod check;
@@ -37,6 +40,7 @@ pub mod config;
 pub mod credentials;
 pub mod describe;
 pub mod distribution;
+pub mod failed_keys;
 pub mod files;
 pub mod getopt;
 pub mod graphite;
@@ -47,6 +51,7 @@ pub mod json;
 pub mod json_lines;
 pub mod json_writer;
 pub mod micros;
+pub mod misses;
 pub mod model;
 pub mod monitor;
 pub mod number;
@@ -71,6 +76,7 @@ pub mod text;
 mod traffic;
 pub mod translate;
 pub mod uri;
+mod verification;
 mod watch;
 
 pub use options::Options;

@@ -104,6 +104,10 @@ pub struct Row {
     pub moved: u64,
     /// `ASK` replies.
     pub asked: u64,
+    /// Keys found by reads of several keys.
+    pub keys_found: u64,
+    /// Keys that such reads did not find.
+    pub keys_missing: u64,
     /// Attempts that were followed by another.
     pub retries: u64,
     /// Error replies by kind.
@@ -131,6 +135,8 @@ impl Row {
             outcomes: Outcomes::default(),
             moved: 0,
             asked: 0,
+            keys_found: 0,
+            keys_missing: 0,
             retries: 0,
             errors: ErrorCounts::new(),
             bytes_in: 0,
@@ -148,6 +154,16 @@ impl Row {
         self.outcomes.hits + self.outcomes.misses
     }
 
+    /// Hits and misses: of keys where a request reads several, else of requests.
+    #[must_use]
+    pub fn hits_and_misses(&self) -> (u64, u64) {
+        if self.keys_found + self.keys_missing > 0 {
+            (self.keys_found, self.keys_missing)
+        } else {
+            (self.outcomes.hits, self.outcomes.misses)
+        }
+    }
+
     /// The latency that is shown.
     #[must_use]
     pub fn latency(&self, from: LatencyFrom) -> &Latency {
@@ -163,6 +179,8 @@ impl Row {
         self.outcomes += other.outcomes;
         self.moved += other.moved;
         self.asked += other.asked;
+        self.keys_found += other.keys_found;
+        self.keys_missing += other.keys_missing;
         self.retries += other.retries;
         for (kind, count) in &other.errors {
             *self.errors.entry(*kind).or_default() += count;

@@ -10,6 +10,7 @@
 use std::fs;
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
 use super::command::name_of;
 use kvlab_protocol::resp::request::parse_command_line;
@@ -18,7 +19,7 @@ use kvlab_protocol::resp::request::parse_command_line;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Monitor {
     /// Arguments of each command, as they were sent.
-    pub commands: Vec<Vec<Vec<u8>>>,
+    pub commands: Arc<[Vec<Vec<u8>>]>,
     /// Lines of the file.
     pub lines: usize,
     /// Lines that hold a quote and cannot be read as a command.
@@ -70,25 +71,26 @@ impl Monitor {
     /// Reads the text of a capture.
     #[must_use]
     pub fn of(text: &str) -> Self {
-        let mut monitor = Self {
-            commands: Vec::new(),
-            lines: 0,
-            broken: 0,
-        };
+        let mut commands = Vec::new();
+        let (mut lines, mut broken) = (0, 0);
         for line in text.lines() {
-            monitor.lines += 1;
+            lines += 1;
             let Some(quote) = line.find('"') else {
                 continue;
             };
             // Bytes that are not printable stand in the capture as \xHH, so the text is ASCII.
             match parse_command_line(line.get(quote..).unwrap_or_default()) {
                 Ok(arguments) if !name_of(&arguments).is_empty() => {
-                    monitor.commands.push(arguments);
+                    commands.push(arguments);
                 }
-                _ => monitor.broken += 1,
+                _ => broken += 1,
             }
         }
-        monitor
+        Self {
+            commands: commands.into(),
+            lines,
+            broken,
+        }
     }
 
     /// The line that is printed once the file is read.
@@ -116,7 +118,7 @@ mod tests {
     fn commands_are_taken_from_the_lines_that_hold_one() {
         let monitor = Monitor::of(CAPTURE);
         assert_eq!(
-            monitor.commands,
+            *monitor.commands,
             [
                 vec![b"SET".to_vec(), b"key1".to_vec(), b"a\x00\"b".to_vec()],
                 vec![b"get".to_vec(), b"key1".to_vec()],

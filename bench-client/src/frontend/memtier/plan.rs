@@ -9,17 +9,18 @@
 //! client is one connection (with `--cluster-mode` one to each primary).
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use kvlab_timing::Rate;
 
 use super::credentials::Credentials;
-use super::import::Item;
 use super::number::{Range, Ratio};
 use super::options::{Family, OutputOptions, Protocol, ReadFallback, ReadPreference, TlsVersion};
 use super::pattern::{Pattern, Patterns};
 use crate::frontend::native::ErrorLimit;
 use crate::random;
+use crate::settings::Records;
 
 /// Everything that a run needs.
 #[derive(Clone, Debug)]
@@ -70,14 +71,21 @@ pub struct Plan {
     pub reconnect: Reconnect,
     /// Sending again what failed.
     pub retry: Option<Retry>,
+    /// What failed for good is appended to it.
+    pub failed_keys: Option<PathBuf>,
     /// Clients that come step by step.
     pub staircase: Option<Staircase>,
     /// Seed of the first run.
     pub seed: u64,
     /// All runs draw the same.
     pub same_seed: bool,
+    /// Each client draws its own.
+    pub distinct_clients: bool,
     /// Requests that may fail.
     pub max_errors: ErrorLimit,
+    /// One's own commands may be refused for what they are, or for the type of a value, as long as
+    /// others go well.
+    pub tolerates_own_commands: bool,
     /// How many times `-D` was given.
     pub debug: u32,
     /// Files and what is printed.
@@ -205,7 +213,7 @@ pub enum Request {
     /// The next of these commands, or one of them at random.
     Replay {
         /// The commands of the monitor file.
-        commands: Vec<Vec<Vec<u8>>>,
+        commands: Arc<[Vec<Vec<u8>>]>,
         /// In any order.
         random: bool,
     },
@@ -259,8 +267,8 @@ pub enum Size {
 pub struct Import {
     /// The file.
     pub path: PathBuf,
-    /// Its records; never empty.
-    pub items: Vec<Item>,
+    /// Its records.
+    pub records: Records,
     /// Keys of the key options instead of those of the file.
     pub generate_keys: bool,
     /// Times to live are ignored.
@@ -303,8 +311,6 @@ pub struct Retry {
     pub only_on: Vec<String>,
     /// Requests of one connection that wait to be sent again.
     pub most_queued: u32,
-    /// What failed for good is appended to it.
-    pub failed_keys: Option<PathBuf>,
 }
 
 /// Clients that come step by step.
@@ -347,6 +353,15 @@ impl Plan {
         }
     }
 
+    /// The keys that are sent: those of the key options, or the records of a file from 1 on.
+    #[must_use]
+    pub fn sent_keys(&self) -> Keys {
+        match &self.import {
+            Some(import) if !import.generate_keys => self.keys.of_records(&import.records),
+            _ => self.keys.clone(),
+        }
+    }
+
     /// Seed of a run, from 1. Runs draw differently unless told otherwise: ten runs over the same
     /// keys in the same order would be one run measured ten times, and their spread says nothing.
     #[must_use]
@@ -364,6 +379,16 @@ impl Keys {
     #[must_use]
     pub fn count(&self) -> u64 {
         self.most - self.least + 1
+    }
+
+    /// The numbers of records, in the place of those of the options.
+    #[must_use]
+    pub fn of_records(&self, records: &Records) -> Self {
+        Self {
+            least: 1,
+            most: records.count() as u64,
+            ..self.clone()
+        }
     }
 
     /// The part of one client with pattern `P`: its first key and how many there are. The parts

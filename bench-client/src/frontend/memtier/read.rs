@@ -178,7 +178,11 @@ impl ReconnectOptions {
                 self.max_attempts = Some(whole(name, value, 0..=u32::MAX)?);
             }
             Name::ReconnectBackoffFactor => {
-                self.backoff_factor = Some(decimal(name, value, 0.0, MAX_FACTOR)?);
+                let factor = decimal(name, value, 0.0, MAX_FACTOR)?;
+                if 0.0 < factor && factor < 1.0 {
+                    return Err(wrong(name, "0 for equal waits, or 1 and more", value));
+                }
+                self.backoff_factor = Some(factor);
             }
             Name::ConnectionTimeout => {
                 self.connection_timeout = Some(whole(name, value, 0..=MAX_SECONDS)?);
@@ -205,7 +209,7 @@ impl RetryOptions {
             Name::MaxRetries => {
                 self.max_retries = match value {
                     "-1" => None,
-                    _ => Some(whole(name, value, 0..=u32::MAX)?),
+                    _ => Some(whole(name, value, 0..=MAX_RETRIES)?),
                 };
             }
             Name::RetryBackoffMs => self.backoff_ms = Some(whole(name, value, 0..=u32::MAX)?),
@@ -437,6 +441,8 @@ fn wrong(name: Name, expected: &str, found: &str) -> UsageError {
 const MAX_DATABASE: u32 = MAX_SIGNED;
 /// Bound of `--run-count`: all runs are kept to tell the best and the worst.
 const MAX_RUNS: u32 = 1_000;
+/// Attempts are counted in 16 bits.
+const MAX_RETRIES: u32 = 65_535;
 const MAX_WINDOW_SECONDS: u32 = 3_600;
 const MAX_REQUESTS: u64 = 1_000_000_000_000_000;
 /// Bound of requests per second and connection: above it no schedule could be kept.

@@ -244,6 +244,8 @@ fn add_class(row: &mut Row, class: &ClassTally) {
         *row.errors.entry(*kind).or_default() += count;
     }
     row.outcomes += class.outcomes;
+    row.keys_found += class.keys_found;
+    row.keys_missing += class.keys_missing;
     row.retries += class.retries;
     row.moved += class.moved;
     row.asked += class.asked;

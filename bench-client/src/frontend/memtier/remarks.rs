@@ -28,6 +28,7 @@ pub fn of_sheet(sheet: &Sheet, layout: &Layout) -> String {
         failures(&mut text, sheet);
     }
     let mut lines = Vec::new();
+    lines.extend(sent_again(sheet));
     lines.extend(other_latency(sheet, layout));
     lines.extend(spread(sheet));
     if !lines.is_empty() {
@@ -108,6 +109,17 @@ fn unanswered(line: &Line) -> [(&'static str, u64); 3] {
         ("connection lost", outcomes.lost),
         ("never sent", outcomes.not_sent),
     ]
+}
+
+/// Attempts that were followed by another.
+fn sent_again(sheet: &Sheet) -> Option<String> {
+    let retries = sheet.totals.row.retries;
+    (retries > 0).then(|| {
+        format!(
+            "{retries} times a request failed and was sent again; its latency counts from the \
+             first send"
+        )
+    })
 }
 
 /// The latency that the table does not show, where there are two.

@@ -1,5 +1,6 @@
 //! From checked options to the [`Plan`]: defaults, files, and what follows from both.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use kvlab_protocol::resp::slot;
@@ -19,6 +20,7 @@ use super::plan::{
 use super::refusal::Refusal;
 use super::{Name, UsageError};
 use crate::frontend::native::ErrorLimit;
+use crate::settings::Records;
 
 impl Plan {
     /// Resolves options that were checked. `entropy` is what `--randomize` takes its seed from.
@@ -36,9 +38,13 @@ impl Plan {
             test.clients.unwrap_or(DEFAULT_CLIENTS),
         );
         let keys = keys(&options.keys);
+        let sent = match &import {
+            Some(import) if !import.generate_keys => keys.of_records(&import.records),
+            _ => keys.clone(),
+        };
         let length = length(
             &options,
-            &keys,
+            &sent,
             &traffic,
             u64::from(threads) * u64::from(clients),
         );
@@ -76,6 +82,7 @@ impl Plan {
             import,
             reconnect: reconnect(&options),
             retry: retry(&options),
+            failed_keys: options.retry.failed_keys_file.clone(),
             staircase: staircase(&options, clients),
             seed: match options.own.seed {
                 Some(seed) => seed,
@@ -83,7 +90,10 @@ impl Plan {
                 None => DEFAULT_SEED,
             },
             same_seed: options.own.same_seed,
+            distinct_clients: test.distinct_client_seed,
             max_errors: options.own.max_errors.unwrap_or(ErrorLimit::Share(0.01)),
+            tolerates_own_commands: options.own.max_errors.is_none()
+                && !options.commands.commands.is_empty(),
             debug: options.connection.debug,
             own_output: OwnOutput {
                 json_lines: options.own.json_lines.clone(),
@@ -236,7 +246,6 @@ fn retry(options: &Options) -> Option<Retry> {
             None | Some(0) => options.test.pipeline.unwrap_or(1).saturating_mul(4).max(64),
             Some(most) => most,
         },
-        failed_keys: retry.failed_keys_file.clone(),
     })
 }
 
@@ -317,7 +326,7 @@ fn step(
         (What::MonitorNext, Some(monitor)) => (
             "MONITOR".to_owned(),
             Request::Replay {
-                commands: monitor.commands.clone(),
+                commands: Arc::clone(&monitor.commands),
                 random: options.commands.monitor_random,
             },
         ),
@@ -371,12 +380,17 @@ fn imported(options: &Options, notes: &mut Vec<String>) -> Result<Option<Import>
             items.len()
         ));
     }
+    let records = items
+        .into_iter()
+        .map(|item| (item.key, item.data, item.expiry));
+    let records = Records::new(records)
+        .ok_or_else(|| Refusal::usage("--data-import: more than 4 GiB of values"))?;
     Ok(Some(Import {
         path: path.clone(),
-        items,
+        records,
         generate_keys: objects.generate_keys,
         no_expiry: objects.no_expiry,
-        verify: objects.verify,
+        verify: objects.verify || objects.verify_only,
         verify_only: objects.verify_only,
     }))
 }

@@ -63,6 +63,7 @@ fn defaults_are_those_of_the_original() {
     );
     assert_eq!(plan.reconnect.timeout, Duration::from_secs(30));
     assert_eq!(plan.max_errors, ErrorLimit::Share(0.01));
+    assert!(!plan.tolerates_own_commands);
 }
 
 #[test]
@@ -194,6 +195,19 @@ fn runs_draw_differently_unless_told_otherwise() {
     assert_eq!(plan(&[]).seed, 1);
     assert_eq!(plan(&["--randomize"]).seed, 99);
     assert_eq!(plan(&["--randomize", "--seed", "4"]).seed, 4);
+}
+
+#[test]
+fn commands_of_ones_own_may_be_refused_unless_a_limit_is_given() {
+    let tolerates = |words: &[&str]| plan(words).tolerates_own_commands;
+    assert!(tolerates(&["--command", "HSET __key__ f v"]));
+    assert!(!tolerates(&[
+        "--command",
+        "HSET __key__ f v",
+        "--max-errors",
+        "1%"
+    ]));
+    assert!(!tolerates(&["--ratio", "1:1"]));
 }
 
 #[test]

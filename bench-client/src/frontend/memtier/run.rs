@@ -18,10 +18,11 @@ use kvlab_timing::{Clock, WallClock};
 
 use super::check::check;
 use super::client_csv::ClientStats;
+use super::failed_keys::FailedKeys;
 use super::files::{Files, Places, write_all};
 use super::getopt::{self, Given};
 use super::graphite::Graphite;
-use super::model::{Results, Run};
+use super::model::{Results, Row, Run, Verification};
 use super::options::{Family, Options};
 use super::plan::{Endpoint, Length, Plan};
 use super::progress::Meter;
@@ -29,13 +30,14 @@ use super::realtime::Realtime;
 use super::recorder::{Recorder, RowPlan};
 use super::statsd::Statsd;
 use super::translate::Translation;
+use super::verification::Verdict;
 use super::watch::Watch;
-use super::{Name, Refusal, help, show_config, text};
-use crate::engine::{Control, RunError, TlsFault, run as run_engine};
+use super::{Name, Refusal, help, misses, show_config, text};
+use crate::engine::{Control, RunError, Silent, TlsFault, run as run_engine};
 use crate::frontend::native::Addresses;
 use crate::frontend::{Companion, ExitStatus, SignalWatch};
 use crate::host::{self, Host};
-use crate::record::{Notice, Outcomes};
+use crate::record::{ErrorKind, Notice, Outcomes};
 use crate::report::Head;
 use crate::report::html::{RunPart, Runs};
 use crate::settings::{Address, Settings};
@@ -86,6 +88,7 @@ struct Session<'a> {
     settings: Settings,
     rows: RowPlan,
     files: Files,
+    failed_keys: Option<FailedKeys>,
     statsd: Option<Statsd>,
     graphite: Option<Graphite>,
 }
@@ -131,6 +134,7 @@ impl<'a> Session<'a> {
         settings.check().map_err(Refusal::usage)?;
         settings.record_rows = plan.output.client_stats.is_some();
         make_room(&settings, plan.cluster.is_some())?;
+        let failed_keys = failed_keys(&plan, &rows, &settings, stderr);
         let (statsd, graphite) = metrics(&plan, stderr).unzip();
         Ok(Self {
             companion: companion.filter(|_| certify),
@@ -143,6 +147,7 @@ impl<'a> Session<'a> {
             settings,
             rows,
             files,
+            failed_keys,
             statsd,
             graphite,
         })
@@ -163,7 +168,12 @@ impl<'a> Session<'a> {
             end.failures.extend(printed.err().map(|e| e.to_string()));
         }
         let mut runs = Vec::new();
-        for number in 1..=self.plan.runs {
+        let (verify, verify_only) = match &self.plan.import {
+            Some(import) => (import.verify, import.verify_only),
+            None => (false, false),
+        };
+        let asked = if verify_only { 0 } else { self.plan.runs };
+        for number in 1..=asked {
             let run = self.one(number, &control, &mut end, stdout, stderr);
             let whole = run.is_whole();
             runs.push(run);
@@ -171,12 +181,21 @@ impl<'a> Session<'a> {
                 break;
             }
         }
+        if let Some(Err(error)) = self.failed_keys.take().map(FailedKeys::finish) {
+            let _ = writeln!(stderr, "warning: --failed-keys-file: {error}");
+        }
+        // What a run wrote that did not come to its end is not known.
+        let verification = if verify && runs.iter().all(Run::is_whole) {
+            self.verify(runs.last(), &control, &mut end)
+        } else {
+            None
+        };
         let results = Results {
             config: self.plan.config(),
             heading: self.plan.heading(),
             layout: self.plan.layout(),
             runs,
-            verification: None,
+            verification,
         };
         let mut errors = self.files.finish(&results, stdout);
         if let Some(page) = self.page.as_ref().and_then(Runs::render) {
@@ -184,6 +203,27 @@ impl<'a> Session<'a> {
         }
         end.failures.extend(errors.iter().map(ToString::to_string));
         end.conclude(&self.plan, &results.runs, stderr)
+    }
+
+    /// Reads again what the last run wrote.
+    fn verify(&self, last: Option<&Run>, control: &Control, end: &mut End) -> Option<Verification> {
+        let sets = last.map(|run| run.rows.first().map_or(0, Row::good));
+        let Some((settings, keys)) = self.plan.verification(&self.settings, sets) else {
+            return Some(Verification::default());
+        };
+        match run_engine(&settings, control, &mut Silent) {
+            Ok(result) => {
+                let verdict = Verdict::of(keys, &result.summary);
+                end.interrupted |= result.summary.interrupted;
+                end.verdict = (verdict.counts.failed > 0).then_some(verdict);
+                Some(verdict.counts)
+            }
+            Err(error) => {
+                let text = format_args!("--data-verify: {error}");
+                end.refusal = Some(Refusal::new(ExitStatus::of_run(&error), text));
+                None
+            }
+        }
     }
 
     /// One run.
@@ -209,6 +249,7 @@ impl<'a> Session<'a> {
         }
         let _ = writeln!(stderr, "[RUN #{number}] Launching threads now...");
         let wall = WallClock::real(Clock::real());
+        settings.failures = self.failed_keys.as_ref().map(FailedKeys::log);
         let (threads, clients) = (self.plan.threads, self.plan.clients);
         let mut watch = Watch {
             number,
@@ -240,6 +281,7 @@ impl<'a> Session<'a> {
             &format!("run {number} begins"),
         );
         let mut result = run_engine(&settings, control, &mut watch);
+        settings.failures = None;
         mark(
             self.graphite.as_ref(),
             watch.stderr,
@@ -275,9 +317,25 @@ impl<'a> Session<'a> {
             );
         }
         end.failures.extend(watch.finish(&run));
+        if let (true, Ok(result)) = (self.plan.reconnect.on_error, &result) {
+            let lost = result.summary.tally.connects.lost;
+            let _ = writeln!(
+                stderr,
+                "[RUN #{number}] {lost} connections were lost with --reconnect-on-error"
+            );
+        }
+        if !self.plan.output.miss_tracking_off {
+            let threshold = self.plan.output.miss_rate_threshold;
+            for warning in misses::warnings(&run, threshold.unwrap_or(MISS_RATE_THRESHOLD)) {
+                let _ = writeln!(stderr, "{warning}");
+            }
+        }
         match &result {
             Ok(result) => {
                 end.outcomes += result.summary.tally.outcomes();
+                let errors = result.summary.tally.errors();
+                let of_kind = |kind: &&[u8]| errors.get(&ErrorKind::new(kind)).copied();
+                end.about_commands += ABOUT_COMMANDS.iter().filter_map(of_kind).sum::<u64>();
                 end.interrupted |= result.summary.interrupted;
                 for notice in &result.summary.notices {
                     match notice {
@@ -322,11 +380,15 @@ impl<'a> Session<'a> {
 #[derive(Debug, Default)]
 struct End {
     outcomes: Outcomes,
+    /// Errors about the command that was sent, or the type of the value it met.
+    about_commands: u64,
     interrupted: bool,
     /// The server went away for good, or did not take all connections.
     lost: Option<String>,
     /// A run that did not come about.
     refusal: Option<Refusal>,
+    /// What was written is not there.
+    verdict: Option<Verdict>,
     /// What could not be written.
     failures: Vec<String>,
 }
@@ -338,13 +400,17 @@ impl End {
         for failure in &self.failures {
             status = Refusal::new(ExitStatus::Failed, failure).tell(stderr);
         }
-        if plan.max_errors.is_exceeded(&self.outcomes) {
+        let outcomes = self.judged(plan, stderr);
+        if plan.max_errors.is_exceeded(&outcomes) {
             let text = format_args!(
                 "{} of {} requests failed, more than --max-errors allows",
-                self.outcomes.failed(),
+                outcomes.failed(),
                 self.outcomes.total()
             );
             status = Refusal::new(ExitStatus::TooManyErrors, text).tell(stderr);
+        }
+        if let Some(verdict) = &self.verdict {
+            status = Refusal::new(ExitStatus::TooManyErrors, verdict).tell(stderr);
         }
         if let Some(lost) = &self.lost {
             status = Refusal::new(ExitStatus::NoConnection, lost).tell(stderr);
@@ -356,6 +422,26 @@ impl End {
             status = ExitStatus::Interrupted;
         }
         status
+    }
+
+    /// What `--max-errors` is held against. Beside requests that went well, a command of one's own
+    /// that the server does not take, or that meets a value of another type, did what was asked
+    /// for; it is an error in the tables all the same.
+    fn judged(&self, plan: &Plan, stderr: &mut dyn Write) -> Outcomes {
+        let mut outcomes = self.outcomes;
+        let good = outcomes.hits + outcomes.misses;
+        if plan.tolerates_own_commands && good > 0 && self.about_commands > 0 {
+            outcomes.errors = outcomes.errors.saturating_sub(self.about_commands);
+            // Where stderr is closed nobody wants to know.
+            let _ = writeln!(
+                stderr,
+                "warning: {} of {} requests were refused for the command itself (ERR, WRONGTYPE): \
+                 they are in no rate, and fail the test with --max-errors alone",
+                self.about_commands,
+                self.outcomes.total()
+            );
+        }
+        outcomes
     }
 }
 
@@ -404,6 +490,24 @@ impl Plan {
                 )
             })
     }
+}
+
+/// The file of what failed. One that cannot be written is no reason not to measure.
+fn failed_keys(
+    plan: &Plan,
+    rows: &RowPlan,
+    settings: &Settings,
+    stderr: &mut dyn Write,
+) -> Option<FailedKeys> {
+    let path = plan.failed_keys.as_ref()?;
+    let wall = WallClock::real(Clock::real());
+    FailedKeys::open(path, rows, settings, wall)
+        .map_err(|error| {
+            // Where stderr is closed nobody wants to know.
+            let path = path.display();
+            let _ = writeln!(stderr, "warning: --failed-keys-file: {path}: {error}");
+        })
+        .ok()
 }
 
 /// The connections of a cluster are as many times more as it has primaries, which is known only when
@@ -489,5 +593,9 @@ fn entropy() -> u64 {
     hasher.finish()
 }
 
+/// Percent of misses without `--miss-rate-threshold`.
+const MISS_RATE_THRESHOLD: f64 = 1.0;
+/// Errors that say something about the command, not about the server's state.
+const ABOUT_COMMANDS: [&[u8]; 2] = [b"ERR", b"WRONGTYPE"];
 /// Length of the sliding window without `--latency-window`.
 const DEFAULT_WINDOW_SECONDS: u32 = 60;

@@ -3,9 +3,10 @@
 use std::fs;
 use std::path::Path;
 
+use super::options::TlsVersion;
 use super::plan::{Endpoint, Plan, Tls};
 use super::{Name, UsageError};
-use crate::settings::{Identity, TlsSettings, Trust, server_name};
+use crate::settings::{Identity, TlsSettings, TlsVersions, Trust, server_name};
 
 impl Plan {
     /// How connections are secured; `None` where they are not.
@@ -25,7 +26,17 @@ impl Plan {
             server_name: server_name(name).map_err(wrong)?,
             trust: trust(tls)?,
             identity: identity(tls)?,
+            versions: versions(tls),
         }))
+    }
+}
+
+fn versions(tls: &Tls) -> TlsVersions {
+    let has = |version| tls.versions.contains(&version);
+    match (has(TlsVersion::V1_2), has(TlsVersion::V1_3)) {
+        (true, false) => TlsVersions::V1_2,
+        (false, true) => TlsVersions::V1_3,
+        _ => TlsVersions::Both,
     }
 }
 
@@ -93,6 +104,22 @@ mod tests {
                 .unwrap_err()
                 .starts_with("--server")
         );
+    }
+
+    #[test]
+    fn versions_are_those_that_are_listed() {
+        let versions = |words: &[&str]| {
+            let words = [&["--tls"], words].concat();
+            settings(&words).unwrap().unwrap().versions
+        };
+        assert_eq!(versions(&[]), TlsVersions::Both);
+        for (list, expected) in [
+            ("TLSv1.2", TlsVersions::V1_2),
+            ("tlsv1.3", TlsVersions::V1_3),
+            ("TLSv1.3,TLSv1.2", TlsVersions::Both),
+        ] {
+            assert_eq!(versions(&["--tls-protocols", list]), expected, "{list}");
+        }
     }
 
     #[test]

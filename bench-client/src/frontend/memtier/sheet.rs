@@ -86,6 +86,9 @@ impl Results {
     /// The tables, in the order in which they are printed.
     #[must_use]
     pub fn sheets(&self) -> Vec<Sheet> {
+        if self.config.verify_only {
+            return Vec::new();
+        }
         if self.config.run_count <= 1 {
             let run = self.runs.first().cloned().unwrap_or_else(|| Run::new(1));
             return vec![Sheet::of("ALL STATS".to_owned(), &run)];
@@ -184,15 +187,15 @@ impl Line {
     #[must_use]
     pub fn of(row: Row, duration: Duration, connection_errors: u64) -> Self {
         let rate = |count| per_second(count, duration);
-        let hits_apart = row.kind.has_hits();
+        let (hits, misses) = if row.kind.has_hits() {
+            row.hits_and_misses()
+        } else {
+            (0, 0)
+        };
         let rates = Rates {
             ops: rate(row.good()),
-            hits: if hits_apart { rate(hits(&row)) } else { 0.0 },
-            misses: if hits_apart {
-                rate(row.outcomes.misses)
-            } else {
-                0.0
-            },
+            hits: rate(hits),
+            misses: rate(misses),
             errors: rate(row.outcomes.errors),
             moved: rate(row.moved),
             asked: rate(row.asked),
@@ -294,10 +297,6 @@ impl Spread {
             reach: student_t_95(rates.len() - 1) * deviation / count.sqrt(),
         })
     }
-}
-
-fn hits(row: &Row) -> u64 {
-    row.outcomes.hits
 }
 
 fn best<'a>(runs: &[&'a Run]) -> Option<&'a Run> {

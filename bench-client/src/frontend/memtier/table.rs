@@ -312,7 +312,7 @@ pub static TABLE: &[Row] = &[
     takes(Name::ThreadConnStartMaxJitterMicros, "--thread-conn-start-max-jitter-micros", "US", Group::Test, "Longest wait between two new connections of a thread [default: 0]"),
     takes(Name::MultiKeyGet, "--multi-key-get", "N", Group::Test, "Read up to N keys with one MGET [default: 0, GET]"),
     takes(Name::SelectDb, "--select-db", "N", Group::Test, "Database [default: 0]"),
-    flag(Name::DistinctClientSeed, "--distinct-client-seed", Group::Test, "Taken and without effect: clients differ anyway"),
+    flag(Name::DistinctClientSeed, "--distinct-client-seed", Group::Test, "Each client draws its own keys and values [default: all the same ones]"),
     flag(Name::Randomize, "--randomize", Group::Test, "Take the seed from the clock and the system [default: a fixed seed]"),
     takes(Name::Command, "--command", "COMMAND", Group::Commands, "Send this instead of SET and GET; __key__ and __data__ are filled in; may be repeated"),
     takes(Name::CommandRatio, "--command-ratio", "N", Group::Commands, "Send the --command before it so many times in a row [default: 1]"),

@@ -37,7 +37,10 @@ use crate::record::Latency;
 /// Everything that goes to stdout or `--out-file` at the end.
 #[must_use]
 pub fn render(results: &Results) -> String {
-    let mut text = heading(&results.heading);
+    let mut text = String::new();
+    if !results.config.verify_only {
+        text.push_str(&heading(&results.heading));
+    }
     for sheet in results.sheets() {
         text.push_str(&table(&sheet, &results.layout));
         if results.layout.histogram {

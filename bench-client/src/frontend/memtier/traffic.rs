@@ -50,7 +50,7 @@ impl Plan {
             let set = RotationRequest {
                 operation: classes.row(RowKind::Set),
                 arguments,
-                pattern: Some(self.key_pattern(both.patterns.set)),
+                pattern: Some(self.set_pattern()),
                 goes_on: false,
                 numbers,
             };
@@ -84,7 +84,9 @@ impl Plan {
     /// `SET`, with a time to live `SETEX`, with an offset `SETRANGE`, as the original writes.
     fn set_arguments(&self) -> (Vec<Vec<u8>>, Vec<NumberLaw>) {
         let values = &self.values;
-        match values.expiry {
+        let no_expiry = self.import.as_ref().is_some_and(|import| import.no_expiry);
+        // Times to live of records are settled record by record.
+        match values.expiry.filter(|_| !no_expiry) {
             Some(range) if range.least == range.most => {
                 let seconds = range.most.to_string();
                 let setex = ["SETEX", KEY_PLACEHOLDER, &seconds, DATA_PLACEHOLDER];
@@ -113,14 +115,11 @@ impl Plan {
 
     /// `GET`, with an offset `GETRANGE`, with `--multi-key-get` `MGET`.
     fn get_arguments(&self, both: &SetGet, keys: u32) -> Vec<Vec<u8>> {
-        let offset = self.values.offset;
         if both.keys_per_get > 1 {
             let keys = std::iter::repeat_n(KEY_PLACEHOLDER, keys as usize);
             words(&["MGET"].into_iter().chain(keys).collect::<Vec<_>>())
-        } else if offset > 0 {
-            words(&["GETRANGE", KEY_PLACEHOLDER, &offset.to_string(), "-1"])
         } else {
-            words(&["GET", KEY_PLACEHOLDER])
+            get_words(self.values.offset)
         }
     }
 
@@ -279,13 +278,22 @@ impl Classes {
             return (operations, None);
         }
         let rotation = Rotation {
-            requests: self.requests,
+            requests: self.requests.into(),
             steps: self.steps,
             replay_from: self.replay_from,
             between: self.between,
             ..Rotation::default()
         };
         (operations, Some(rotation))
+    }
+}
+
+/// `GET`, with an offset `GETRANGE`.
+pub(super) fn get_words(offset: u32) -> Vec<Vec<u8>> {
+    if offset > 0 {
+        words(&["GETRANGE", KEY_PLACEHOLDER, &offset.to_string(), "-1"])
+    } else {
+        words(&["GET", KEY_PLACEHOLDER])
     }
 }
 

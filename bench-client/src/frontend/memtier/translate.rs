@@ -10,15 +10,15 @@ use std::time::Duration;
 use kvlab_timing::Rate;
 
 use super::Name;
-use super::options::{Protocol, TlsVersion};
+use super::options::Protocol;
 use super::pattern::Pattern;
 use super::plan::{Keys, Length, Plan, Size, Traffic, Values};
 use super::recorder::RowPlan;
 use super::resolve::float;
 use crate::settings::{
     self, Address, Arrivals, Backoff, Clients, ConnectSettings, Content, KeyPattern, KeySettings,
-    Load, MixOrder, Pipeline, PipelineMode, RedisTarget, Renew, RespVersion, ScanSettings,
-    Settings, SizeDistribution, Stop, Target, ValueSettings,
+    Load, MissRule, MixOrder, Pipeline, PipelineMode, RecordSettings, RedisTarget, Renew,
+    RespVersion, RetryOn, ScanSettings, Settings, SizeDistribution, Stop, Target, ValueSettings,
 };
 
 /// The settings of a run, and what its classes are.
@@ -77,6 +77,24 @@ impl Plan {
                 most_cursors: *most,
             });
         }
+        target.count_keys = matches!(&self.traffic, Traffic::SetGet(both) if both.keys_per_get > 1);
+        if self.retry.is_some() || self.failed_keys.is_some() {
+            let only_on = self.retry.as_ref().map(|retry| retry.only_on.clone());
+            target.retry_on = Some(RetryOn {
+                prefixes: only_on.unwrap_or_default(),
+            });
+        }
+        if !self.output.miss_tracking_off {
+            target.misses = MissRule::ByCommand;
+        }
+        if let Some(import) = &self.import {
+            target.records = Some(RecordSettings {
+                records: import.records.clone(),
+                own_keys: !import.generate_keys,
+                own_expiry: !import.no_expiry && self.values.expiry.is_none(),
+                compare: false,
+            });
+        }
         let rows = classes.rows();
         (target.operations, target.rotation) = classes.into_operations();
         let mut settings = Settings::new(Target::Redis(target));
@@ -85,7 +103,11 @@ impl Plan {
             .ok()
             .and_then(NonZeroU32::new)
             .ok_or_else(|| Lack::new(Name::Clients, "more than 4294967295 connections"))?;
-        settings.clients = Clients::Separate;
+        settings.clients = if self.distinct_clients {
+            Clients::Separate
+        } else {
+            Clients::Alike
+        };
         settings.staircase = self.stairs();
         settings.pipeline = Pipeline {
             depth: NonZeroU32::new(self.pipeline).unwrap_or(NonZeroU32::MIN),
@@ -103,45 +125,28 @@ impl Plan {
         settings.warmup = self.warmup;
         settings.keys = self.key_settings();
         settings.values = value_settings(&self.values);
+        if let Some(import) = &self.import {
+            settings.values.size = SizeDistribution::Records(import.records.clone());
+        }
         settings.mix = MixOrder::Cycle;
         settings.seed = self.seed;
         settings.timeout = self.request_timeout();
         settings.connect_timeout = self.reconnect.timeout;
         settings.connects = self.connects();
         settings.backoff = self.backoff();
+        settings.retry = self.retry.as_ref().map(|retry| settings::Retry {
+            most: retry.most,
+            wait: retry.wait,
+            factor: retry.factor,
+            most_waiting: retry.most_queued,
+        });
         Ok(Translation { settings, rows })
     }
 
     /// What is asked for beside the load itself and is not there.
     fn lacks(&self) -> Result<(), Lack> {
-        for (name, missing, what) in [
-            (
-                Name::TlsProtocols,
-                self.tls.as_ref().is_some_and(|tls| {
-                    let has = |version| tls.versions.contains(&version);
-                    !(has(TlsVersion::V1_2) && has(TlsVersion::V1_3))
-                }),
-                "one version of TLS alone",
-            ),
-            (
-                Name::ReadServer,
-                !self.read_servers.is_empty(),
-                "reading from replicas",
-            ),
-            (
-                Name::DataImport,
-                self.import.is_some(),
-                "writing values from a file",
-            ),
-            (
-                Name::RetryOnError,
-                self.retry.is_some(),
-                "sending a request again",
-            ),
-        ] {
-            if missing {
-                return Err(Lack::new(name, what));
-            }
+        if !self.read_servers.is_empty() {
+            return Err(Lack::new(Name::ReadServer, "reading from replicas"));
         }
         Ok(())
     }
@@ -169,13 +174,13 @@ impl Plan {
     }
 
     fn key_settings(&self) -> KeySettings {
-        let keys = &self.keys;
+        let keys = self.sent_keys();
         let pattern = self.patterns().next().unwrap_or(Pattern::Random);
         KeySettings {
-            prefix: keys.prefix.clone(),
+            count: NonZeroU64::new(keys.count()).unwrap_or(NonZeroU64::MIN),
+            prefix: keys.prefix,
             width: 0,
             first: keys.least,
-            count: NonZeroU64::new(keys.count()).unwrap_or(NonZeroU64::MIN),
             pattern: self.key_pattern(pattern),
         }
     }
@@ -200,7 +205,7 @@ impl Plan {
             Pattern::Random => KeyPattern::Uniform,
             Pattern::Sequential => KeyPattern::Sequential,
             Pattern::Parallel => KeyPattern::Parallel,
-            Pattern::Gaussian => gaussian(&self.keys),
+            Pattern::Gaussian => gaussian(&self.sent_keys()),
             Pattern::Zipf => KeyPattern::ZipfByNumber {
                 exponent: self.keys.zipf_exponent,
             },
@@ -251,6 +256,10 @@ impl Plan {
         }
         Backoff {
             first: FIRST_WAIT,
+            factor: match self.reconnect.backoff_factor {
+                0.0 => 1.0,
+                factor => factor,
+            },
             most: if self.reconnect.backoff_factor > 1.0 {
                 LONGEST_WAIT
             } else {

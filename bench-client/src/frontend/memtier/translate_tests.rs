@@ -45,7 +45,9 @@ fn counts_are_per_client() {
     assert_eq!(settings.stop.requests, Some(3 * 5 * 70));
     assert_eq!(settings.stop.duration, None);
     assert_eq!(settings.pipeline.depth.get(), 4);
-    assert_eq!(settings.clients, Clients::Separate);
+    assert_eq!(settings.clients, Clients::Alike);
+    let distinct = translated(&["--distinct-client-seed"]);
+    assert_eq!(distinct.clients, Clients::Separate);
     assert_eq!(settings.load, Load::Closed);
     let timed = translated(&["--test-time", "3"]);
     assert_eq!(timed.stop.duration, Some(Duration::from_secs(3)));
@@ -452,6 +454,7 @@ fn reconnects_wait_as_in_the_original_when_asked_for() {
         backoff(&["--reconnect-on-error"]),
         Backoff {
             first: second,
+            factor: 1.0,
             most: second,
             attempts: u32::MAX
         }
@@ -461,9 +464,12 @@ fn reconnects_wait_as_in_the_original_when_asked_for() {
         "--max-reconnect-attempts",
         "5",
         "--reconnect-backoff-factor",
-        "2",
+        "1.5",
     ]);
     assert_eq!((some.most.as_secs(), some.attempts), (60, 5));
+    // Whole random bits give the bound: 1, 1.5, 2.25 s and so on, up to a minute.
+    let bounds = [1, 2, 3, 50].map(|failures| some.wait_ns(failures, u64::MAX) / 1_000_000);
+    assert_eq!(bounds, [1_000, 1_500, 2_250, 60_000]);
 }
 
 #[test]
@@ -521,6 +527,43 @@ fn a_command_with_several_keys_takes_any_pattern() {
         let settings = translated(&words);
         assert_eq!(operations(&settings)[0].0, "MSET __key__ a __key__ b");
     }
+}
+
+#[test]
+fn records_of_a_file_are_numbered_from_one_and_written_in_order() {
+    let path = std::env::temp_dir().join(format!("kvlab-records-{}", std::process::id()));
+    let dump = "dumpflags, time, exptime, nbytes, nsuffix, it_flags, clsid, nkey, key, data\n\
+                0, 0, 0, 5, 0, 0, 0, 1, a, one\n0, 0, 9, 5, 0, 0, 0, 1, b, two\n";
+    std::fs::write(&path, dump).unwrap();
+    let file = format!("--data-import={}", path.display());
+    let settings = translated(&[&file, "-n", "allkeys", "-c", "1", "-t", "1"]);
+    assert_eq!((settings.keys.first, settings.keys.count.get()), (1, 2));
+    assert_eq!(settings.stop.requests, Some(2));
+    let patterns: Vec<_> = operations(&settings).into_iter().map(|(.., p)| p).collect();
+    assert_eq!(
+        patterns,
+        [Some(KeyPattern::Sequential), Some(KeyPattern::Uniform)]
+    );
+    let records = |words: &[&str]| {
+        let Target::Redis(target) = translated(&[&[file.as_str()], words].concat()).target else {
+            panic!();
+        };
+        let records = target.records.unwrap();
+        assert_eq!(
+            (records.records.key(1), records.records.value(1)),
+            (&b"b"[..], &b"two"[..])
+        );
+        (records.own_keys, records.own_expiry)
+    };
+    assert_eq!(records(&[]), (true, true));
+    assert_eq!(records(&["--no-expiry"]), (true, false));
+    assert_eq!(records(&["--expiry-range", "1-2"]), (true, false));
+    assert_eq!(records(&["--generate-keys"]), (false, true));
+    let generated = translated(&[&file, "--generate-keys", "--key-minimum", "7"]);
+    assert_eq!(generated.keys.first, 7);
+    let none = translated(&[&file, "--no-expiry", "--expiry-range", "5-5"]);
+    assert_eq!(operations(&none)[0].0, "SET __key__ __data__");
+    std::fs::remove_file(&path).unwrap();
 }
 
 #[test]
@@ -596,12 +639,50 @@ fn a_socket_file_takes_the_place_of_host_and_port() {
 }
 
 #[test]
+fn retries_are_bounded_by_what_is_asked_for() {
+    assert_eq!(translated(&["-c", "1"]).retry, None);
+    let words = [
+        "--retry-on-error",
+        "--max-retries",
+        "5",
+        "--retry-backoff-ms",
+        "20",
+        "--retry-backoff-factor",
+        "1.5",
+        "--retry-on",
+        "LOADING,BUSY",
+        "--max-retry-queue",
+        "7",
+    ];
+    let settings = translated(&words);
+    let retry = settings.retry.unwrap();
+    assert_eq!((retry.most, retry.most_waiting), (Some(5), 7));
+    assert_eq!((retry.wait, retry.factor), (Duration::from_millis(20), 1.5));
+    let on = |settings: &Settings| match &settings.target {
+        Target::Redis(target) => target.retry_on.clone(),
+        Target::Aerospike(_) => None,
+    };
+    let prefixes = vec!["LOADING".to_owned(), "BUSY".to_owned()];
+    assert_eq!(on(&settings), Some(RetryOn { prefixes }));
+    // As the original derives them: without end, at once, four pipelines and at least 64 in wait.
+    let retry = translated(&["--retry-on-error", "--pipeline", "50"])
+        .retry
+        .unwrap();
+    assert_eq!(
+        (retry.most, retry.wait, retry.most_waiting),
+        (None, Duration::ZERO, 200)
+    );
+    let retry = translated(&["--retry-on-error"]).retry.unwrap();
+    assert_eq!(retry.most_waiting, 64);
+    // A file of what failed needs the words of errors, and nothing is sent again for it.
+    let told = translated(&["--failed-keys-file", "/tmp/failed"]);
+    assert_eq!((told.retry, on(&told)), (None, Some(RetryOn::default())));
+}
+
+#[test]
 fn what_is_not_there_is_refused_by_name() {
-    for (words, option) in [(&["--retry-on-error"][..], "--retry-on-error")] {
-        let text = lack(words);
-        assert!(
-            text.starts_with(option) && text.ends_with("is not supported yet"),
-            "{words:?}: {text}"
-        );
-    }
+    assert_eq!(
+        lack(&["--read-server", "localhost:7001"]),
+        "--read-server: reading from replicas is not supported yet"
+    );
 }

@@ -45,6 +45,15 @@ impl Observer for Watch<'_> {
             let line = json_lines::interval(self.number, interval, self.rows, percentiles, from);
             self.json_line(&line);
         }
+        let lost = interval.tally.connects.lost;
+        if lost > 0 {
+            // On a line of its own: the progress line before it ends without a line feed.
+            // Where stderr is closed nobody wants to know.
+            let _ = writeln!(
+                self.stderr,
+                "\n{lost} connections were lost, reconnecting..."
+            );
+        }
         let Some(line) = self.meter.interval(interval) else {
             return;
         };

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::num::NonZeroU32;
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -10,13 +11,17 @@ use kvlab_timing::{Rate, duration};
 
 use super::UsageError;
 use super::quantity::{positive_time, time};
-use crate::settings::{Renew, Settings, Target, WhenDown};
+use crate::settings::{Address, Renew, Settings, Target, WhenDown};
 
 /// How connections are made and kept.
 #[derive(Args, Clone, Debug)]
 #[group(skip)]
 #[command(next_help_heading = "Connections")]
 pub struct ConnectArgs {
+    /// Connect to this socket file instead of the URL's host and port (RESP only, without TLS)
+    #[arg(long, value_name = "PATH")]
+    pub unix_socket: Option<PathBuf>,
+
     /// New connections per second in all while setting up, 0.1 to 10M; without it all are begun at
     /// once
     #[arg(long, value_name = "PER_SECOND")]
@@ -116,6 +121,7 @@ impl ConnectArgs {
         if let Some(attempts) = self.reconnect_attempts {
             settings.backoff.attempts = attempts;
         }
+        self.apply_socket(settings)?;
         match &mut settings.target {
             Target::Redis(target) => target.probe = self.connect_probe,
             Target::Aerospike(_) if self.connect_probe => {
@@ -128,6 +134,23 @@ impl ConnectArgs {
             Target::Aerospike(_) => {}
         }
         Ok(())
+    }
+
+    fn apply_socket(&self, settings: &mut Settings) -> Result<(), UsageError> {
+        let Some(path) = &self.unix_socket else {
+            return Ok(());
+        };
+        let wrong = |expected, found| Err(UsageError::new("--unix-socket", expected, found));
+        match &mut settings.target {
+            Target::Aerospike(_) => wrong("a RESP server", "an Aerospike cluster"),
+            Target::Redis(_) if settings.tls.is_some() => {
+                wrong("a URL without TLS", "one with TLS")
+            }
+            Target::Redis(target) => {
+                target.address = Address::unix(path);
+                Ok(())
+            }
+        }
     }
 }
 

@@ -85,14 +85,19 @@ pub(super) fn resolve(args: &BenchArgs) -> Result<Settings, Refusal> {
     // The options are checked before the name of the host is looked up.
     let nowhere = Addresses::one(([0, 0, 0, 0], args.url.port).into());
     let settings = args.settings(&nowhere).map_err(|error| usage(&error))?;
-    let (host, port) = (&args.url.host, args.url.port);
-    let addresses = Addresses::lookup(host, port, settings.connect_timeout).map_err(|error| {
-        Refusal::new(
-            ExitStatus::NoConnection,
-            format_args!("cannot find the host {host:?}: {error}"),
-        )
-    })?;
-    let settings = args.settings(&addresses).map_err(|error| usage(&error))?;
+    let settings = if args.connect.unix_socket.is_some() {
+        settings
+    } else {
+        let (host, port) = (&args.url.host, args.url.port);
+        let addresses =
+            Addresses::lookup(host, port, settings.connect_timeout).map_err(|error| {
+                Refusal::new(
+                    ExitStatus::NoConnection,
+                    format_args!("cannot find the host {host:?}: {error}"),
+                )
+            })?;
+        args.settings(&addresses).map_err(|error| usage(&error))?
+    };
     let files = host::files_of(settings.threads, settings.connections);
     host::make_room_for_files(files).map_err(|limit| {
         usage(&format_args!(
@@ -113,7 +118,10 @@ impl Prepared {
     ) -> ExitStatus {
         let mut head = Head {
             program: concat!("kvlab ", env!("CARGO_PKG_VERSION")).to_owned(),
-            target: args.url.to_string(),
+            target: match &args.connect.unix_socket {
+                Some(path) => format!("{} at {}", args.url, path.display()),
+                None => args.url.to_string(),
+            },
             settings: self.settings,
             host: Host::read(),
             wall: WallClock::real(Clock::real()),

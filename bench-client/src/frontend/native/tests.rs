@@ -8,8 +8,9 @@ use kvlab_timing::Rate;
 
 use super::*;
 use crate::settings::{
-    AerospikeTarget, AerospikeVerb, Arrivals, Backoff, ConnectSettings, KeyPattern, Load, MixOrder,
-    PipelineMode, RedisTarget, Renew, RespVersion, SizeDistribution, Stop, Target, WhenDown,
+    Address, AerospikeTarget, AerospikeVerb, Arrivals, Backoff, ConnectSettings, KeyPattern, Load,
+    MixOrder, PipelineMode, RedisTarget, Renew, RespVersion, SizeDistribution, Stop, Target,
+    WhenDown,
 };
 
 #[derive(Debug, Parser)]
@@ -32,6 +33,23 @@ fn redis(line: &str) -> RedisTarget {
     match settings(line).unwrap().target {
         Target::Redis(target) => target,
         Target::Aerospike(_) => panic!("{line} is not for RESP"),
+    }
+}
+
+#[test]
+fn a_socket_file_takes_the_place_of_host_and_port() {
+    let target = redis("redis://h/3|--unix-socket=/run/redis.sock");
+    assert_eq!(target.address, Address::unix("/run/redis.sock"));
+    assert_eq!(target.database, 3);
+    for (line, expected) in [
+        ("aerospike://h|--unix-socket=/s", "a RESP server"),
+        ("rediss://h|--unix-socket=/s", "a URL without TLS"),
+    ] {
+        let error = settings(line).unwrap_err().to_string();
+        assert!(
+            error.starts_with("--unix-socket") && error.contains(expected),
+            "{error}"
+        );
     }
 }
 
@@ -129,6 +147,7 @@ fn every_option_of_the_connections_arrives() {
     assert_eq!(settings.connect_timeout, Duration::from_secs(3));
     let backoff = Backoff {
         first: Duration::from_millis(5),
+        factor: 2.0,
         most: Duration::from_secs(2),
         attempts: 3,
     };

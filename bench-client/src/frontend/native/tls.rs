@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::{TargetUrl, UsageError};
-use crate::settings::{Identity, TlsSettings, Trust, server_name};
+use crate::settings::{Identity, TlsSettings, TlsVersions, Trust, server_name};
 
 /// Whether and how connections are secured.
 #[derive(Args, Clone, Debug, Default)]
@@ -56,6 +56,7 @@ impl TlsArgs {
         let name = self.tls_server_name.as_ref().unwrap_or(&url.host);
         let wrong = |error| UsageError::new("--tls-server-name", "a name or an address", error);
         Ok(Some(TlsSettings {
+            versions: TlsVersions::Both,
             server_name: server_name(name).map_err(wrong)?,
             trust: self.trust()?,
             identity: self.identity()?,

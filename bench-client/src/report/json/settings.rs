@@ -207,6 +207,9 @@ fn size(size: &SizeDistribution) -> Value {
             let name = if rotates { "rotation" } else { "weighted" };
             json!({ "name": name, "sizes": sizes })
         }
+        SizeDistribution::Records(records) => {
+            json!({ "name": "records", "records": records.count() })
+        }
         SizeDistribution::Lognormal {
             median,
             sigma,

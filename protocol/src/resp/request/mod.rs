@@ -27,8 +27,18 @@ use super::reply_writer::{bulk, length_line};
 /// assert_eq!(&out[..], b"*2\r\n$3\r\nGET\r\n$1\r\nk\r\n");
 /// ```
 pub fn encode_command(args: &[&[u8]], out: &mut BytesMut) {
-    length_line(out, b'*', args.len());
+    encode_head(args.len(), out);
     for arg in args {
-        bulk(out, b'$', arg);
+        encode_argument(arg, out);
     }
+}
+
+/// Appends the beginning of a request: how many arguments follow, the command's name among them.
+pub fn encode_head(arguments: usize, out: &mut BytesMut) {
+    length_line(out, b'*', arguments);
+}
+
+/// Appends one argument of a request; see [`encode_head`].
+pub fn encode_argument(argument: &[u8], out: &mut BytesMut) {
+    bulk(out, b'$', argument);
 }

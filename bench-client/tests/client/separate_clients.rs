@@ -1,12 +1,8 @@
 //! Connections as clients of their own, under virtual time: what each of them sends.
 
-#![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
-
-mod fake;
-
 use std::num::{NonZeroU32, NonZeroU64};
 
-use fake::{Gate, MILLI, Script, World};
+use super::fake::{Gate, MILLI, Script, World};
 use kvlab_bench_client::Settings;
 use kvlab_bench_client::settings::{
     Arrivals, Backoff, Clients, KeyPattern, KeySettings, Load, RedisTarget, Stop, Target,

@@ -4,8 +4,6 @@
 //! it a constant time later, not within a freeze, and in order on each connection. The network
 //! takes the same time in both directions. Everything is integer arithmetic.
 
-#![allow(dead_code, reason = "each test program uses a part of it")]
-
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};
 use std::net::SocketAddr;
@@ -36,8 +34,6 @@ pub(crate) enum Gate {
     Serve,
     /// It is connected and not read before this moment.
     Hold(u64),
-    /// It is connected at this moment only.
-    ConnectAt(u64),
     /// It is connected, and reset at once.
     Reset,
     /// It is connected, and closed at once.
@@ -153,8 +149,7 @@ impl World {
                     number,
                     pending: Vec::new(),
                     last_due: 0,
-                    silent: gate != Gate::Serve
-                        && !matches!(gate, Gate::Hold(_) | Gate::ConnectAt(_)),
+                    silent: !matches!(gate, Gate::Serve | Gate::Hold(_)),
                     open_at: match gate {
                         Gate::Hold(moment) => START + moment,
                         _ => 0,
@@ -257,9 +252,6 @@ impl World {
                     match gate {
                         _ if refused => self.at(self.now, Event::Refused(conn)),
                         Gate::Hang => {}
-                        Gate::ConnectAt(moment) => {
-                            self.at(START + moment, Event::Connected(conn, gate));
-                        }
                         _ => self.at(self.now, Event::Connected(conn, gate)),
                     }
                 }

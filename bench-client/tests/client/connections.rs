@@ -1,14 +1,10 @@
 //! Making, losing and renewing connections under virtual time: every moment and every count is
 //! exact, by the arithmetic of the limit that the server applies.
 
-#![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
-
-mod fake;
-
 use std::num::{NonZeroU32, NonZeroU64};
 use std::time::Duration;
 
-use fake::{Gate, MILLI, SECOND, START, Script, World};
+use super::fake::{Gate, MILLI, SECOND, START, Script, World};
 use kvlab_bench_client::record::{Cause, ConnectRow, ErrorKind, Notice, Outcome, RowKind};
 use kvlab_bench_client::settings::{
     Arrivals, ConnectSettings, Load, RedisTarget, Renew, Stop, Target, WhenDown,

@@ -1,15 +1,11 @@
 //! What `kvlab memtier` sends, under virtual time: every request of every client, read by a server
 //! that is no part of the project.
 
-#![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
-
-mod fake;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use fake::{MILLI, World};
+use super::fake::{MILLI, World};
 use kvlab_bench_client::Settings;
 use kvlab_bench_client::frontend::memtier::{Options, Plan, check::check, getopt};
 
@@ -100,6 +96,12 @@ fn waits_are_as_many_as_the_original_counts() {
 fn times_to_live_cover_their_range_and_repeat_by_seed() {
     let words = ["-t", "1", "-c", "2", "-n", "200", "--ratio", "1:0"];
     let words = [&words[..], &["--expiry-range", "5-10"]].concat();
+    let alike = sent(&settings(&words));
+    assert_eq!(
+        alike[0], alike[1],
+        "clients draw the same unless told otherwise"
+    );
+    let words = [&words[..], &["--distinct-client-seed"]].concat();
     let first = sent(&settings(&words));
     assert_eq!(first, sent(&settings(&words)));
     for client in &first {
@@ -236,6 +238,7 @@ fn a_random_replay_mixes_with_other_commands_and_repeats_by_seed() {
         "--command=__monitor_line@__",
         "--command-ratio=2",
         "--command=PING",
+        "--distinct-client-seed",
     ];
     let clients = sent(&settings(&words));
     assert_eq!(clients, sent(&settings(&words)));

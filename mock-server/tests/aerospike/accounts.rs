@@ -2,7 +2,6 @@
 //! do before and after it.
 
 // A test that unwraps or indexes wrongly fails, as it should.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 use std::net::SocketAddr;
 

@@ -1,8 +1,6 @@
 //! Limits of connections on real sockets: a tiny RESP server takes each connection as a gate says.
 //! Wall-clock tests: counts and causes are exact, moments are bounds.
 
-#![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
-
 use std::io::{BufRead, BufReader, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::num::{NonZeroU32, NonZeroU64};

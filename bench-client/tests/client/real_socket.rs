@@ -1,8 +1,6 @@
 //! The real shell against a tiny RESP responder on a loopback socket. Wall-clock tests: they check
 //! counts and order, not speed.
 
-#![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
-
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::num::NonZeroU32;

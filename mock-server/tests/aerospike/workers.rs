@@ -1,7 +1,6 @@
 //! Record operations are atomic whichever worker runs them.
 
 // A test that unwraps or indexes wrongly fails, as it should.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};

@@ -4,7 +4,6 @@
 //! arbitrary bytes would; those are tried too.
 
 // A test that unwraps or indexes wrongly fails, as it should.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 use std::net::SocketAddr;
 use std::path::Path;

@@ -1,14 +1,10 @@
 //! The worker under virtual time: what it records must equal arithmetic to the nanosecond.
 
-#![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
-
-mod fake;
-
 use std::collections::VecDeque;
 use std::num::{NonZeroU32, NonZeroU64};
 use std::time::Duration;
 
-use fake::{MILLI, SECOND, START, Script, World};
+use super::fake::{MILLI, SECOND, START, Script, World};
 use kvlab_bench_client::record::{ClientRow, Outcome, RowKind};
 use kvlab_bench_client::settings::{
     Arrivals, KeyPattern, Load, Pipeline, PipelineMode, RedisTarget, RespVersion, Stop, Target,

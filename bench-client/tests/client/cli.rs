@@ -1,18 +1,14 @@
 //! The program as a process: exit statuses, streams, files and signals, against a tiny responder.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-mod responder;
-
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 
+use super::responder::{Answer, Responder};
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
-use responder::{Answer, Responder};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 

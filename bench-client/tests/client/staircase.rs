@@ -1,15 +1,11 @@
 //! Connections that come step by step, under virtual time: who is there, and what is sent, must
 //! equal arithmetic to the nanosecond.
 
-#![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
-
-mod fake;
-
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use fake::{Gate, MILLI, SECOND, START, World};
+use super::fake::{Gate, MILLI, SECOND, START, World};
 use kvlab_bench_client::record::{ClientRow, Notice};
 use kvlab_bench_client::settings::{
     Arrivals, Backoff, Load, RedisTarget, SettingsError, Staircase, Stop, Target,

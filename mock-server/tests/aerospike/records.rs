@@ -2,7 +2,6 @@
 //! and state that info commands show.
 
 // A test that unwraps or indexes wrongly fails, as it should.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 use std::net::SocketAddr;
 

@@ -4,19 +4,15 @@
 //! the same place as in the recording, and every number that the recording has right has to come
 //! out again. Where the original is wrong, the test says what is printed instead.
 
-#![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
-
-mod memtier;
-
 use std::time::Duration;
 
+use super::memtier::{Case, PLAIN, TEXT_ONLY, Table};
 use kvlab_bench_client::frontend::memtier::config::Config;
 use kvlab_bench_client::frontend::memtier::model::{Results, Row, RowKind, Run};
 use kvlab_bench_client::frontend::memtier::progress::{Pair, Progress};
 use kvlab_bench_client::frontend::memtier::staircase::StaircasePlan;
 use kvlab_bench_client::frontend::memtier::{hdr_files, json, show_config, text};
 use kvlab_bench_client::record::ErrorKind;
-use memtier::{Case, PLAIN, TEXT_ONLY, Table};
 use serde_json::Value;
 
 /// A word and the column at which it ends.
@@ -583,11 +579,11 @@ fn histogram_files_have_the_steps_of_the_recordings() {
     for name in ["FULL_RUN_1", "SET_command_run_1", "GET_command_run_1"] {
         let read = |extension: &str| {
             let name = format!("07-pipeline-percentiles-hdr.file.h_{name}.{extension}");
-            std::fs::read_to_string(memtier::folder().join(name)).unwrap()
+            std::fs::read_to_string(super::memtier::folder().join(name)).unwrap()
         };
         let log = read("hgrm");
         let compressed = log.lines().last().unwrap().rsplit(',').next().unwrap();
-        let ours = hdr_files::percentile_table(&memtier::latency(compressed));
+        let ours = hdr_files::percentile_table(&super::memtier::latency(compressed));
         let theirs = read("txt");
         assert_eq!(ours.lines().count(), theirs.lines().count(), "{name}");
         for (mine, recorded) in ours.lines().zip(theirs.lines()) {

@@ -2,7 +2,6 @@
 //! socket and in virtual time.
 
 // A test that unwraps or indexes wrongly fails, as it should.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
