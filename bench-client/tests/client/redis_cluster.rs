@@ -4,8 +4,6 @@
 //! others, and tells a map that may be out of date. The network takes the same time in both
 //! directions, the nodes none. Which key is in which slot was asked of redis-server 7.0.15.
 
-#![allow(clippy::unwrap_used, reason = "a test that panics has failed")]
-
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::net::SocketAddr;
 use std::num::NonZeroU64;
@@ -33,6 +31,9 @@ const UPPER: u64 = 4;
 /// What a node says to a request for a key in this slot; it is told whether `ASKING` came before.
 type Serve = Box<dyn FnMut(&Moment, u16) -> String>;
 
+/// First slot, last slot and port of the primary of each range.
+type Map = Vec<(u16, u16, u16)>;
+
 /// A request for a key, seen from a node.
 struct Moment {
     /// Since the start.
@@ -43,8 +44,8 @@ struct Moment {
 
 struct World {
     serve: Serve,
-    /// First slot, last slot and port of the primary, as told at a moment since the start.
-    map: Box<dyn Fn(u64) -> Vec<(u16, u16, u16)>>,
+    /// As told at a moment since the start.
+    map: Box<dyn Fn(u64) -> Map>,
     /// Nodes that die, and when.
     deaths: BTreeMap<u64, u16>,
     dead: HashSet<u16>,
