@@ -112,6 +112,15 @@ pub fn make_room_for_files(wanted: u64) -> Result<(), u64> {
     setrlimit(Resource::Nofile, raised).map_err(|_| current)
 }
 
+/// Makes room for up to this many open files, as far as the hard limit lets it: for those that need
+/// an unknown number of them.
+pub fn make_room_up_to(wanted: u64) {
+    if let Err(maximum) = make_room_for_files(wanted) {
+        // What cannot be had is said by the first connection that is missed.
+        let _ = make_room_for_files(maximum);
+    }
+}
+
 /// The first line of a file.
 fn line(path: &str) -> Option<String> {
     let text = fs::read_to_string(path).ok()?;

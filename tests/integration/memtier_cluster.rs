@@ -5,7 +5,7 @@
 
 use std::net::{SocketAddr, TcpListener};
 
-use kvlab_bench_client::frontend::ExitStatus;
+use kvlab_bench_client::frontend::{ExitStatus, memtier};
 use kvlab_timing::Clock;
 
 use super::memtier_cases::{Case, assert_same_shape};
@@ -120,6 +120,63 @@ fn case_33_keeps_what_was_measured_when_a_node_goes() {
     assert!(count > 50.0, "{count}: {}", ran.stdout);
     assert!(ran.total("Connection Errors") > 0.0, "{}", ran.stdout);
     assert!(ran.stdout.contains("! FAILED REQUESTS"), "{}", ran.stdout);
+}
+
+/// The slot of the keys goes from one node to another while the load runs: first it is on its way,
+/// and the old node says `ASK` for every key it has not; then it has a new home, and the next request
+/// is answered with `MOVED`. Every request is answered by whoever has the key.
+#[test]
+fn a_slot_that_moves_during_a_run_costs_redirections_and_no_request() {
+    let Some(cluster) = Cluster::start() else {
+        println!("skipped: redis-server 7.0 is not installed");
+        return;
+    };
+    // The slot of `t` belongs to the third node.
+    let (first, third) = (cluster.nodes[0].address, cluster.nodes[2].address);
+    let slot = text(third, "CLUSTER KEYSLOT t");
+    let slot = slot.trim_start_matches(':').to_owned();
+    let (to, from) = (text(first, "CLUSTER MYID"), text(third, "CLUSTER MYID"));
+    ask(first, &format!("CLUSTER SETSLOT {slot} IMPORTING {from}"));
+    ask(third, &format!("CLUSTER SETSLOT {slot} MIGRATING {to}"));
+    let home = std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_millis(1_000));
+        for node in [first, third] {
+            ask(node, &format!("CLUSTER SETSLOT {slot} NODE {to}"));
+        }
+    });
+    let json = std::env::temp_dir().join(format!("kvlab-moving-{}.json", std::process::id()));
+    let line = "--cluster-mode --key-prefix {t} --key-maximum 1000 -t 1 -c 2 --test-time 2 \
+                --hide-histogram -s 127.0.0.1 --rate-limiting 200 --max-errors 0 -p";
+    let mut arguments: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+    arguments.extend([
+        third.port().to_string(),
+        "--json-out-file".to_owned(),
+        json.display().to_string(),
+    ]);
+    let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
+    let status = memtier::run(arguments, None, &mut stdout, &mut stderr);
+    home.join().unwrap();
+    let stderr = String::from_utf8(stderr).unwrap();
+    assert_eq!(status, ExitStatus::Done, "{stderr}");
+    let read = std::fs::read_to_string(&json).unwrap();
+    std::fs::remove_file(json).unwrap();
+    let value: serde_json::Value = serde_json::from_str(&read).unwrap();
+    let total = |key: &str| value["ALL STATS"]["Totals"][key].as_f64().unwrap();
+    // 200 a second for each of two clients' connections to each of three nodes.
+    assert_eq!(total("Count"), 2_400.0);
+    assert!(total("ASK/sec") > 10.0, "{}", total("ASK/sec"));
+    assert!(total("MOVED/sec") > 0.0);
+    assert!(total("MOVED/sec") < total("ASK/sec"));
+}
+
+/// The text of a reply of one line, or of a bulk string.
+fn text(server: SocketAddr, words: &str) -> String {
+    let words: Vec<&[u8]> = words.split(' ').map(str::as_bytes).collect();
+    let reply = Client::connect(server, false).ask(&words).unwrap();
+    let reply = String::from_utf8(reply).unwrap();
+    let mut lines = reply.lines();
+    let line = lines.next().unwrap();
+    lines.next().unwrap_or(line).to_owned()
 }
 
 const SLOTS: [&str; 3] = ["0 5460", "5461 10922", "10923 16383"];

@@ -54,6 +54,12 @@ pub trait Driver {
         None
     }
 
+    /// How soon a tend follows a redirection or the loss of a load connection, both of which say that
+    /// the cluster is not as it was; `None` leaves it to the interval.
+    fn tend_soon(&self) -> Option<Duration> {
+        None
+    }
+
     /// The group's tend connection could not be made, or was lost; the engine tries it again with
     /// back-off until the driver removes the group.
     fn tend_failed(&mut self, _group: GroupId) {}

@@ -220,7 +220,7 @@ impl Collector {
             started = remains.started;
             interrupted |= remains.interrupted;
             due += remains.due;
-            wanted += u64::from(remains.connections_wanted);
+            wanted += remains.connections_wanted;
             at_start += remains.connections_at_start;
             hash = random::mix(hash ^ remains.sequence_hash);
             first = [first, remains.first].into_iter().flatten().min();

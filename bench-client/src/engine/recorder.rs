@@ -86,6 +86,11 @@ impl Recorder {
         self.due += u64::from(kind == RowKind::Load);
     }
 
+    /// A load request that was taken from the schedule is put back.
+    pub(crate) fn withdraw(&mut self, kind: RowKind) {
+        self.due -= u64::from(kind == RowKind::Load);
+    }
+
     /// A load request was written by a call that began at `t1`; `possible` is the earliest moment
     /// at which it was due and a slot was free.
     #[inline]

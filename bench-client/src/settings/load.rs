@@ -25,6 +25,21 @@ impl Load {
     pub fn is_open(&self) -> bool {
         matches!(self, Self::Open { .. })
     }
+
+    /// With so many times the rate, as far as it can be counted.
+    #[must_use]
+    pub fn times(self, factor: u64) -> Self {
+        match self {
+            Self::Closed => Self::Closed,
+            Self::Open { rate, arrivals } => {
+                let numerator = rate.numerator().saturating_mul(factor);
+                Self::Open {
+                    rate: Rate::new(numerator, rate.denominator()).unwrap_or(rate),
+                    arrivals,
+                }
+            }
+        }
+    }
 }
 
 /// The law by which an open loop's requests arrive.

@@ -63,6 +63,9 @@ pub struct Settings {
     pub pipeline: Pipeline,
     /// Closed loop, or open loop with a rate and an arrival law.
     pub load: Load,
+    /// The rate is that of the connections to one node; the run has as many times more as the
+    /// cluster has nodes when the load begins.
+    pub rate_of_each_node: bool,
     /// When the run ends.
     pub stop: Stop,
     /// Load before the measured part; its requests are counted but not reported.
@@ -277,6 +280,7 @@ impl Settings {
             staircase: None,
             pipeline: Pipeline::default(),
             load: Load::Closed,
+            rate_of_each_node: false,
             stop: Stop {
                 duration: Some(Duration::from_secs(1)),
                 requests: None,

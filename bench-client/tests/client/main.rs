@@ -13,6 +13,7 @@ mod memtier_output;
 mod memtier_requests;
 mod memtier_truth;
 mod real_socket;
+mod redis_cluster;
 mod responder;
 mod retries;
 mod separate_clients;

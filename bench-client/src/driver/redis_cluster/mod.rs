@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! handshake of the single server, then on the connections that learn the cluster
-//! CLUSTER SLOTS                              who serves which slots; again every second
+//! CLUSTER SLOTS, or else CLUSTER SHARDS      who serves which slots; again every second, and soon
+//!                                            after a redirection or a lost connection
 //! -MOVED 3999 127.0.0.1:6381                 the slot's new home: remembered, the request sent there
 //! -ASK 3999 127.0.0.1:6381                   this request alone: ASKING and the request sent there
 //! ```
@@ -13,6 +14,7 @@
 //!
 //! Source: the Redis cluster specification.
 
+mod map;
 mod nodes;
 
 use std::collections::VecDeque;
@@ -37,6 +39,8 @@ use crate::settings::{RedisTarget, ValueSettings};
 pub struct RedisClusterDriver {
     single: RedisDriver,
     nodes: Nodes,
+    /// The servers know `CLUSTER SHARDS` only.
+    by_shards: bool,
     /// By the number of the request.
     places: Vec<Place>,
     /// Scratch space for the text of a key.
@@ -60,8 +64,8 @@ pub struct ClusterSession {
     single: RedisSession,
     group: GroupId,
     role: Role,
-    /// A tend connection has sent `CLUSTER SLOTS` and was not told yet that this is all.
-    asked: bool,
+    /// What a tend connection asked, until it is told that this is all.
+    asked: Question,
     /// Requests under way, in order.
     awaited: VecDeque<Awaited>,
     /// Whether the next request stands behind an `ASKING`.
@@ -69,6 +73,14 @@ pub struct ClusterSession {
     /// Looks for the end of the reply to an `ASKING`, and where that was found.
     asking_reply: ReplySkimmer,
     asking_len: Option<usize>,
+}
+
+/// A question for the map of the cluster.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Question {
+    None,
+    Slots,
+    Shards,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -84,6 +96,7 @@ impl RedisClusterDriver {
         Self {
             single: RedisDriver::new(target, keys, values),
             nodes: Nodes::new(target.address),
+            by_shards: false,
             places: target
                 .commands()
                 .iter()
@@ -130,6 +143,10 @@ impl Driver for RedisClusterDriver {
         Some(TEND_INTERVAL)
     }
 
+    fn tend_soon(&self) -> Option<Duration> {
+        Some(TEND_SOON)
+    }
+
     fn tend_failed(&mut self, group: GroupId) {
         self.nodes.failed(group);
     }
@@ -139,7 +156,7 @@ impl Driver for RedisClusterDriver {
             single: self.single.open(group, role),
             group,
             role,
-            asked: false,
+            asked: Question::None,
             awaited: VecDeque::new(),
             asking: false,
             asking_reply: ReplySkimmer::new(),
@@ -151,18 +168,30 @@ impl Driver for RedisClusterDriver {
         if let sent @ Step::Sent { .. } = self.single.converse(&mut session.single, out) {
             return sent;
         }
-        if session.role != Role::Tend || session.asked {
-            session.asked = false;
-            return Step::Done;
-        }
-        session.asked = true;
-        encode_command(&[b"CLUSTER", b"SLOTS"], out);
+        session.asked = match session.asked {
+            _ if session.role != Role::Tend => Question::None,
+            Question::None if self.by_shards => Question::Shards,
+            Question::None => Question::Slots,
+            // The server does not know the one, so it is asked the other.
+            Question::Slots if self.by_shards => Question::Shards,
+            Question::Slots | Question::Shards => Question::None,
+        };
+        let question: &[u8] = match session.asked {
+            Question::None => return Step::Done,
+            Question::Slots => b"SLOTS",
+            Question::Shards => b"SHARDS",
+        };
+        encode_command(&[b"CLUSTER", question], out);
         Step::Sent { requests: 1 }
     }
 
     fn take_reply(&mut self, session: &mut ClusterSession, frame: &[u8]) -> Result<(), Refusal> {
+        if session.asked == Question::Slots && is_unknown(frame) {
+            self.by_shards = true;
+            return Ok(());
+        }
         self.single.take_reply(&mut session.single, frame)?;
-        if !session.asked {
+        if session.asked == Question::None {
             return Ok(());
         }
         let refusal = |text: String| Refusal { login: false, text };
@@ -170,7 +199,7 @@ impl Driver for RedisClusterDriver {
             .decode(frame)
             .map_err(|error| refusal(error.to_string()))?;
         let Some((answer, _)) = decoded else {
-            return Err(refusal("half an answer to CLUSTER SLOTS".to_owned()));
+            return Err(refusal("half a map of the cluster".to_owned()));
         };
         self.nodes.listed(session.group, &answer).map_err(refusal)
     }
@@ -304,8 +333,17 @@ impl Place {
     }
 }
 
+/// Whether a server says that it does not know the question.
+fn is_unknown(reply: &[u8]) -> bool {
+    let line = reply.split(|byte| *byte == b'\r').next();
+    let line = line.unwrap_or_default().to_ascii_lowercase();
+    line.starts_with(b"-err unknown")
+}
+
 /// How often a node is asked for the slots.
 const TEND_INTERVAL: Duration = Duration::from_secs(1);
+/// How soon it is asked after a redirection or a loss.
+const TEND_SOON: Duration = Duration::from_millis(20);
 
 #[cfg(test)]
 mod tests;

@@ -1,11 +1,11 @@
 //! What is known of a Redis cluster: its primaries, and which of them serves each slot.
 
 use std::collections::VecDeque;
-use std::net::{IpAddr, SocketAddr};
 
 use kvlab_protocol::resp::Value;
 use kvlab_protocol::resp::slot::SLOTS;
 
+use super::map::{Served, address, read_map, slot};
 use crate::driver::{GroupId, Topology};
 use crate::settings::Address;
 
@@ -32,13 +32,10 @@ struct Node {
     tended: bool,
     /// Its tend connection failed since it last told the map.
     failing: bool,
-    /// It was named by an ASK: it may serve before it owns a slot.
-    asked: bool,
+    /// Maps in a row that do not name it.
+    unlisted: u8,
     removed: bool,
 }
-
-/// A range of slots, both ends included, and who serves it.
-type Served = (u16, u16, Address);
 
 impl Nodes {
     /// A cluster of which one node is known.
@@ -90,13 +87,13 @@ impl Nodes {
         None
     }
 
-    /// The answer to `CLUSTER SLOTS` by the node at `asked`.
+    /// The answer to `CLUSTER SLOTS` or `CLUSTER SHARDS` by the node of `asked`.
     ///
     /// # Errors
     /// It cannot be used; in words for people.
     pub(super) fn listed(&mut self, asked: GroupId, answer: &Value) -> Result<(), String> {
         let own = self.address(asked).ok_or("a node that is gone answered")?;
-        let map = read_slots(answer, own)?;
+        let map = read_map(answer, own)?;
         let covered: u32 = map
             .iter()
             .map(|(first, last, _)| u32::from(last.saturating_sub(*first)) + 1)
@@ -138,11 +135,7 @@ impl Nodes {
 
     /// A slot is on its way to this node.
     pub(super) fn asked(&mut self, address: Address) -> Option<GroupId> {
-        let group = self.primary(address)?;
-        if let Some(node) = self.nodes.get_mut(usize::from(group.0)) {
-            node.asked = true;
-        }
-        Some(group)
+        self.primary(address)
     }
 
     /// The tend connection of a group could not be made, or was lost: another node may know more.
@@ -157,6 +150,7 @@ impl Nodes {
     fn primary(&mut self, address: Address) -> Option<GroupId> {
         let group = self.node_at(address)?;
         let node = self.nodes.get_mut(usize::from(group.0))?;
+        node.unlisted = 0;
         if !node.pooled {
             node.pooled = true;
             self.changes.push_back(Topology::Pool { group, address });
@@ -179,18 +173,24 @@ impl Nodes {
             pooled: false,
             tended: false,
             failing: false,
-            asked: false,
+            unlisted: 0,
             removed: false,
         });
         Some(group)
     }
 
-    /// Drops the nodes that no longer serve a slot.
+    /// Drops the nodes that serve no slot any more. Not at once: they may have requests under way,
+    /// a redirection may know more than the node that was asked, and a slot that is on its way makes
+    /// a node serve before it has one.
     fn drop_unlisted(&mut self, map: &[Served]) {
         for place in 0..self.nodes.len() {
-            let node = &self.nodes[place];
+            let node = &mut self.nodes[place];
             let listed = map.iter().any(|(.., address)| *address == node.address);
-            if node.removed || listed || !node.pooled || node.asked {
+            if node.removed || listed || !node.pooled {
+                continue;
+            }
+            node.unlisted = node.unlisted.saturating_add(1);
+            if node.unlisted < MAPS_BEFORE_REMOVAL {
                 continue;
             }
             let Some(group) = group(place) else { continue };
@@ -228,69 +228,11 @@ impl Nodes {
     }
 }
 
+/// Maps in a row that do not name a node before its connections are closed.
+const MAPS_BEFORE_REMOVAL: u8 = 5;
+
 fn group(place: usize) -> Option<GroupId> {
     u16::try_from(place).ok().map(GroupId)
-}
-
-/// The ranges of `CLUSTER SLOTS`:
-///
-/// ```text
-/// [[first, last, [host, port, id, …], [replica's host, …], …], …]
-/// ```
-///
-/// A host that is empty or null is the one the answer came from.
-fn read_slots(answer: &Value, own: Address) -> Result<Vec<Served>, String> {
-    let unreadable = || "the answer to CLUSTER SLOTS cannot be read".to_owned();
-    let Value::Array(ranges) = answer else {
-        return Err(unreadable());
-    };
-    let mut map = Vec::with_capacity(ranges.len());
-    for range in ranges {
-        let Value::Array(parts) = range else {
-            return Err(unreadable());
-        };
-        let [
-            Value::Integer(first),
-            Value::Integer(last),
-            Value::Array(primary),
-            ..,
-        ] = parts.as_slice()
-        else {
-            return Err(unreadable());
-        };
-        let (Some(host), Some(Value::Integer(port))) = (primary.first(), primary.get(1)) else {
-            return Err(unreadable());
-        };
-        let (first, last) = (slot(*first), slot(*last));
-        let (Some(first), Some(last), Ok(port)) = (first, last, u16::try_from(*port)) else {
-            return Err(unreadable());
-        };
-        let host = match host {
-            Value::Bulk(host) | Value::Simple(host) => String::from_utf8_lossy(host).into_owned(),
-            _ => String::new(),
-        };
-        map.push((first, last, address(&host, port, own)?));
-    }
-    Ok(map)
-}
-
-fn slot(number: i64) -> Option<u16> {
-    u16::try_from(number).ok().filter(|slot| *slot < SLOTS)
-}
-
-fn address(host: &str, port: u16, own: Address) -> Result<Address, String> {
-    if host.is_empty() || host == "?" {
-        return Ok(match own {
-            Address::Tcp(own) => SocketAddr::new(own.ip(), port).into(),
-            // A socket file has no port: it is that node itself.
-            Address::Unix(_) => own,
-        });
-    }
-    // A worker never waits for a resolver.
-    let ip: IpAddr = host
-        .parse()
-        .map_err(|_| format!("the cluster names a node {host:?}: names are not looked up"))?;
-    Ok(SocketAddr::new(ip, port).into())
 }
 
 /// Slot and address of `MOVED 3999 127.0.0.1:6381` and of the same with `ASK`; the node that said
@@ -400,8 +342,14 @@ mod tests {
             address: third,
         };
         assert_eq!(changes(&mut nodes), [pool]);
-        // One that owns nothing any more is closed, one that was asked is kept.
+        // One that owns nothing for a while is closed, one that was asked since is kept.
         let all = Value::Array(vec![range(0, 16_383, text(""), 7000)]);
+        for _ in 1..MAPS_BEFORE_REMOVAL {
+            nodes.listed(GroupId(0), &all).unwrap();
+            assert!(changes(&mut nodes).is_empty());
+            // It serves again, by a slot that is on its way.
+            assert_eq!(nodes.asked(third), Some(GroupId(2)));
+        }
         nodes.listed(GroupId(0), &all).unwrap();
         let gone = Topology::Remove { group: GroupId(1) };
         assert_eq!(changes(&mut nodes), [gone]);

@@ -227,3 +227,29 @@ fn a_server_without_a_cluster_refuses_with_its_words() {
         "ERR This instance has cluster support disabled"
     );
 }
+
+#[test]
+fn a_server_that_knows_shards_only_is_asked_for_them() {
+    let keys = keys("k-");
+    let mut driver = RedisClusterDriver::new(&target(), &keys, &ValueSettings::default());
+    let mut session = driver.open(GroupId(0), Role::Tend);
+    let mut out = BytesMut::new();
+    driver.converse(&mut session, &mut out);
+    let unknown = b"-ERR unknown subcommand 'SLOTS'. Try CLUSTER HELP.\r\n";
+    driver.take_reply(&mut session, unknown).unwrap();
+    for _ in 0..2 {
+        out.clear();
+        let sent = driver.converse(&mut session, &mut out);
+        assert_eq!(sent, Step::Sent { requests: 1 });
+        assert_eq!(&out[..], b"*2\r\n$7\r\nCLUSTER\r\n$6\r\nSHARDS\r\n");
+        let shards = b"*1\r\n*4\r\n$5\r\nslots\r\n*2\r\n:0\r\n:16383\r\n$5\r\nnodes\r\n*1\r\n\
+            *6\r\n$4\r\nport\r\n:7000\r\n$8\r\nendpoint\r\n$0\r\n\r\n$4\r\nrole\r\n$6\r\nmaster\r\n";
+        driver.take_reply(&mut session, shards).unwrap();
+        assert_eq!(driver.converse(&mut session, &mut out), Step::Done);
+    }
+    assert!(driver.is_settled());
+    assert_eq!(
+        route(&mut driver, &keys, &plan(0, 1)),
+        Route::To(GroupId(0))
+    );
+}

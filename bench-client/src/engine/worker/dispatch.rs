@@ -1,5 +1,7 @@
 //! Matching what is due with free slots.
 
+use std::collections::VecDeque;
+
 use kvlab_timing::Stamp;
 
 use super::connection::Flight;
@@ -17,6 +19,9 @@ impl<D: Driver> Worker<D> {
             return;
         }
         if !self.closing {
+            if D::SLOTS_OF_EACH_NODE && now >= self.timeline.end && !self.over {
+                self.withdraw_drawn();
+            }
             if self.waiting > 0 {
                 self.serve_waiting();
             }
@@ -303,6 +308,17 @@ impl<D: Driver> Worker<D> {
         }
     }
 
+    /// Operations that wait for a node without connections may have another one now.
+    pub(super) fn reroute_stranded(&mut self, now: Stamp) {
+        for group in self.groups.iter_mut().filter(|group| group.ready == 0) {
+            let (named, others) = group.waiting.drain(..).partition(|one| one.ask.is_some());
+            group.waiting = named;
+            let others: VecDeque<Pending> = others;
+            self.homeless.extend(others);
+        }
+        self.reroute(now);
+    }
+
     /// Asks for the routes of the sheltered operations again.
     pub(super) fn reroute(&mut self, now: Stamp) {
         for _ in 0..self.homeless.len() {
@@ -311,6 +327,25 @@ impl<D: Driver> Worker<D> {
             };
             self.waiting -= 1;
             self.send_routed(now, pending);
+        }
+    }
+
+    /// The time of a closed loop is over: what was drawn ahead and never sent was never due.
+    pub(super) fn withdraw_drawn(&mut self) {
+        if self.schedule.is_open() {
+            return;
+        }
+        let queues = self.groups.iter_mut().map(|group| &mut group.waiting);
+        for queue in queues.chain([&mut self.homeless]) {
+            queue.retain(|pending| {
+                let sent = pending.intended != Stamp::MAX;
+                if !sent {
+                    self.waiting -= 1;
+                    self.in_play -= 1;
+                    self.recorder.withdraw(pending.kind);
+                }
+                sent
+            });
         }
     }
 
@@ -353,10 +388,12 @@ impl<D: Driver> Worker<D> {
     /// Ends operations that wait for a node without connections longer than the time-out.
     pub(super) fn expire_waiting(&mut self, now: Stamp) {
         let mut expired = Vec::new();
+        let mut lost = None;
         let timeout_ns = self.config.timeout_ns;
         let old = |pending: &Pending| pending.since.add_nanos(timeout_ns) <= now;
         while self.homeless.front().is_some_and(old) {
             expired.extend(self.homeless.pop_front());
+            lost = lost.or(self.conns.first().map(|conn| conn.address));
         }
         for (number, group) in self.groups.iter_mut().enumerate() {
             let hopeless = !self
@@ -365,11 +402,17 @@ impl<D: Driver> Worker<D> {
                 .any(|conn| usize::from(conn.group.0) == number && conn.has_prospects());
             while hopeless && group.waiting.front().is_some_and(old) {
                 expired.extend(group.waiting.pop_front());
+                lost = group.pool.or(lost);
             }
         }
         for pending in expired {
             self.waiting -= 1;
             self.end_unsent(now, pending);
+        }
+        if D::SLOTS_OF_EACH_NODE
+            && let Some(address) = lost
+        {
+            self.lose_part(now, address);
         }
     }
 

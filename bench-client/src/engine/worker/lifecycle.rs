@@ -17,6 +17,9 @@ impl<D: Driver> Worker<D> {
         if self.stage != Stage::Ready {
             return;
         }
+        if self.config.rate_of_each_node {
+            self.config.load = self.config.load.times(self.nodes() as u64);
+        }
         let config = &self.config;
         let measure = start.add_nanos(config.warmup_ns);
         let end = config
@@ -33,12 +36,28 @@ impl<D: Driver> Worker<D> {
         self.timeline.begin_run(start, measure, end);
         self.recorder.in_warmup = start < measure;
         self.connections_at_start = self.ready_loads;
+        self.count_wanted();
         self.stage = Stage::Running;
         self.plan_step();
         for conn in &mut self.conns {
             conn.spared = conn.failures;
         }
         self.dispatch(now);
+    }
+
+    /// Load connections that the load is to have by now.
+    fn count_wanted(&mut self) {
+        self.connections_wanted = if D::SLOTS_OF_EACH_NODE {
+            self.loads
+        } else {
+            self.lanes.into()
+        };
+    }
+
+    /// Nodes that carry load.
+    pub(super) fn nodes(&self) -> usize {
+        let pools = self.groups.iter().filter(|group| group.pool.is_some());
+        pools.count().max(1)
     }
 
     /// Plans the next step of the staircase, unless the load is over by then or all is there.
@@ -57,6 +76,7 @@ impl<D: Driver> Worker<D> {
             self.lanes = self.config.lanes(self.share, self.steps);
             self.add_lanes(now, before);
             self.count_tokens();
+            self.count_wanted();
             self.plan_step();
         }
     }
@@ -129,6 +149,9 @@ impl<D: Driver> Worker<D> {
         self.closing = true;
         self.next_due = Stamp::MAX;
         self.next_step = Stamp::MAX;
+        if D::SLOTS_OF_EACH_NODE {
+            self.withdraw_drawn();
+        }
         self.end_delayed(now);
         let mut waiting: Vec<_> = self.homeless.drain(..).collect();
         for group in &mut self.groups {

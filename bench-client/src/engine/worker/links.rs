@@ -151,12 +151,32 @@ impl<D: Driver> Worker<D> {
 
     /// How many requests are in play at most, in a closed loop.
     pub(super) fn count_tokens(&mut self) {
-        let slots = if D::SLOTS_OF_EACH_NODE {
-            usize::try_from(self.loads).unwrap_or(usize::MAX)
+        let depth = self.config.depth;
+        self.config.tokens = if D::SLOTS_OF_EACH_NODE {
+            let loads = usize::try_from(self.loads).unwrap_or(usize::MAX);
+            let drawn = LOOK_AHEAD.saturating_mul(self.nodes());
+            depth.saturating_mul(loads).saturating_add(drawn)
         } else {
-            super::usize_of(self.lanes)
+            depth.saturating_mul(super::usize_of(self.lanes))
         };
-        self.config.tokens = self.config.depth.saturating_mul(slots);
+    }
+
+    /// A redirection or a loss says that the cluster is not as it was: it is looked at soon.
+    #[cold]
+    pub(super) fn hasten_tend(&mut self, now: Stamp) {
+        let Some(soon) = self.driver.tend_soon() else {
+            return;
+        };
+        if now < self.tend_wanted {
+            return;
+        }
+        self.tend_wanted = now.add_nanos(nanos(soon));
+        for conn in &mut self.conns {
+            if let State::Ready { tend: Some(tend) } = &mut conn.state {
+                *tend = self.tend_wanted.min(*tend);
+            }
+        }
+        self.watch(self.tend_wanted);
     }
 
     /// Plans the load connections of a group. Those of all threads are begun in turn, at the pace of
@@ -376,7 +396,8 @@ impl<D: Driver> Worker<D> {
             self.recorder.tally.connects.set_up(log, conn.talked);
         }
         (conn.spared, conn.strikes) = (0, 0);
-        match conn.role {
+        let role = conn.role;
+        match role {
             Role::Load => {
                 if !conn.is_ready() {
                     // What was up when the load began is counted already.
@@ -403,6 +424,9 @@ impl<D: Driver> Worker<D> {
             }
         }
         self.apply_topology(now);
+        if D::SLOTS_OF_EACH_NODE && role == Role::Tend && self.waiting > 0 {
+            self.reroute_stranded(now);
+        }
         self.check_setup(now);
     }
 
@@ -478,6 +502,8 @@ impl<D: Driver> Worker<D> {
         if role == Role::Tend {
             self.driver.tend_failed(group);
             self.apply_topology(now);
+        } else {
+            self.hasten_tend(now);
         }
         self.check_setup(now);
         self.check_loss(now, address, failure.text);
@@ -530,6 +556,24 @@ impl<D: Driver> Worker<D> {
             address,
             at: now,
             error: error.to_owned(),
+        });
+        self.finish(now);
+    }
+
+    /// Where each node has keys of its own, a load that cannot reach one of them ends: it would wait
+    /// for that node with every request that it draws.
+    pub(super) fn lose_part(&mut self, now: Stamp, address: Address) {
+        if self.stage != Stage::Running {
+            return;
+        }
+        let error = match &self.last_error {
+            Some((_, error)) => format!("nobody answers for its part of the keys ({error})"),
+            None => "nobody answers for its part of the keys".to_owned(),
+        };
+        self.loss = Some(ConnectionLoss {
+            address,
+            at: now,
+            error,
         });
         self.finish(now);
     }
@@ -611,6 +655,10 @@ impl<S> Conn<S> {
 
 /// Attempts of a place that have to fail before a server that never let anybody in is given up.
 pub(super) const STRIKES: u32 = 3;
+
+/// Requests of a closed loop that are drawn ahead for each node, so that a node whose keys did not
+/// come up for a while has work all the same.
+const LOOK_AHEAD: usize = 32;
 
 /// What a RESP server that speaks no TLS looks like: it waits for the rest of a command.
 const STALLED: &str = "timed out in the TLS handshake; the server may speak no TLS on this port";

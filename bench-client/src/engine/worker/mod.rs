@@ -115,6 +115,8 @@ pub struct Worker<D: Driver> {
     next_due: Stamp,
     /// Not later than the earliest deadline of any connection.
     next_check: Stamp,
+    /// When the tend is due that a redirection or a loss asked for.
+    tend_wanted: Stamp,
     /// Connections to be made or renewed.
     timetable: Timetable,
     /// Not later than the first entry of the timetable, the next step and the next moment at which
@@ -132,6 +134,8 @@ pub struct Worker<D: Driver> {
     loads: u64,
     ready_loads: u64,
     connections_at_start: u64,
+    /// Load connections that were to be up when the load began, those of later steps among them.
+    connections_wanted: u64,
     interrupted: bool,
     last_error: Option<(Address, String)>,
     /// The last words with which a handshake was refused.
@@ -168,6 +172,8 @@ struct Config {
     connects: ConnectSettings,
     /// Each connection has its own share of the requests.
     separate: bool,
+    /// The rate is that of the connections to one node.
+    rate_of_each_node: bool,
     retry: Option<Retry>,
     failures: Option<FailureLog>,
     staircase: Option<Staircase>,
@@ -266,7 +272,7 @@ pub(crate) struct Remains {
     pub(crate) last: Option<Stamp>,
     pub(crate) sequence_hash: u64,
     /// Load connections that were wanted.
-    pub(crate) connections_wanted: u32,
+    pub(crate) connections_wanted: u64,
     /// Those of them that came up: all that were up when the load began, and those of later steps.
     pub(crate) connections_at_start: u64,
     pub(crate) interrupted: bool,
@@ -322,6 +328,7 @@ impl<D: Driver> Worker<D> {
             cut_off: Stamp::MAX,
             next_due: Stamp::MAX,
             next_check: Stamp::MAX,
+            tend_wanted: Stamp::ZERO,
             timetable: Timetable::default(),
             next_plan: Stamp::MAX,
             ramp_end: now,
@@ -331,6 +338,7 @@ impl<D: Driver> Worker<D> {
             loads: 0,
             ready_loads: 0,
             connections_at_start: 0,
+            connections_wanted: config.lanes(share, 0).into(),
             interrupted: false,
             last_error: None,
             refusal: None,
@@ -473,7 +481,7 @@ impl<D: Driver> Worker<D> {
                 Some((_, measured)) => measured.hash(),
                 None => self.workload.hash(),
             },
-            connections_wanted: self.lanes,
+            connections_wanted: self.connections_wanted,
             connections_at_start: self.connections_at_start,
             interrupted: self.interrupted,
             failure: self.failure,
@@ -552,6 +560,7 @@ impl Config {
             interval_ns: nanos(settings.interval),
             backoff: settings.backoff,
             connects: settings.connects,
+            rate_of_each_node: settings.rate_of_each_node,
             separate: settings.clients != Clients::Pooled && !routed,
             retry: settings.retry,
             failures: settings.failures.clone(),

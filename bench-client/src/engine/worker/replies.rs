@@ -246,6 +246,9 @@ impl<D: Driver> Worker<D> {
         self.conns[place].give_back(&flight);
         // Connections to a node that was not known.
         self.apply_topology(now);
+        if ask.is_none() {
+            self.hasten_tend(now);
+        }
         let pending = Pending {
             redirects: flight.redirects + 1,
             ask,

@@ -83,13 +83,26 @@ fn cluster(options: &Options) -> Result<(), UsageError> {
     ] {
         without(Name::ClusterMode, name, given)?;
     }
+    let tagged = resolve::has_hash_tag(&options.keys);
+    if let Some(keys) = options.test.multi_key_get.filter(|keys| *keys > 1)
+        && !tagged
+    {
+        return Err(broken(
+            Name::MultiKeyGet,
+            "a hash tag in --key-prefix, as in '{tag}', with --cluster-mode: the keys of one MGET \
+             must be in one slot",
+            keys,
+        ));
+    }
     for command in &options.commands.commands {
         if let What::Arguments(arguments) = &command.what
             && keys_in(arguments) > 1
+            && !tagged
         {
             return Err(broken(
                 Name::Command,
-                "at most one __key__ with --cluster-mode, because the key decides the node",
+                "at most one __key__ with --cluster-mode, because the key decides the node, or a hash \
+                 tag in --key-prefix",
                 format_args!("{:?}", command.text),
             ));
         }

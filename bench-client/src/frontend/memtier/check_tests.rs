@@ -51,6 +51,14 @@ fn combinations_that_make_no_sense_are_refused() {
             "--cluster-mode --command 'MGET __key__ __key__'",
             "at most one __key__",
         ),
+        (
+            "--cluster-mode --multi-key-get 2",
+            "a hash tag in --key-prefix",
+        ),
+        (
+            "--cluster-mode --key-prefix {} --multi-key-get 2",
+            "a hash tag in --key-prefix",
+        ),
         ("--transaction", "a --command"),
         (
             "--transaction --command PING --read-preference nearest",

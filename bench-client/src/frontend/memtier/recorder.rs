@@ -10,7 +10,7 @@ use kvlab_timing::{Stamp, WallClock};
 
 use super::model::{Glance, Row, RowKind, Run, Second};
 use super::staircase::StaircasePlan;
-use crate::record::{ClassTally, ErrorKind, Interval, Phase, Summary, Tally};
+use crate::record::{ClassTally, Interval, Phase, Summary, Tally};
 use crate::report::sentence;
 
 /// The rows of a run, and the row of each class of the engine.
@@ -240,19 +240,10 @@ fn second_of(row: &Row, percentiles: &[f64]) -> Second {
 }
 
 fn add_class(row: &mut Row, class: &ClassTally) {
-    let mut outcomes = class.outcomes;
     for (kind, count) in &class.errors {
-        if *kind == ErrorKind::new(b"MOVED") {
-            row.moved += count;
-        } else if *kind == ErrorKind::new(b"ASK") {
-            row.asked += count;
-        } else {
-            *row.errors.entry(*kind).or_default() += count;
-            continue;
-        }
-        outcomes.errors = outcomes.errors.saturating_sub(*count);
+        *row.errors.entry(*kind).or_default() += count;
     }
-    row.outcomes += outcomes;
+    row.outcomes += class.outcomes;
     row.keys_found += class.keys_found;
     row.keys_missing += class.keys_missing;
     row.retries += class.retries;

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use kvlab_protocol::resp::slot;
+
 use super::command::{Command, What, name_of};
 use super::import;
 use super::monitor::Monitor;
@@ -141,6 +143,12 @@ fn tls(connection: &ConnectionOptions) -> Option<Tls> {
             .unwrap_or_else(|| vec![TlsVersion::V1_2, TlsVersion::V1_3]),
         sni: connection.sni.clone(),
     })
+}
+
+/// Whether the prefix alone decides the slot of every key.
+pub(super) fn has_hash_tag(keys: &KeyOptions) -> bool {
+    let prefix = keys.prefix.as_deref().unwrap_or_default().as_bytes();
+    slot::hash_tag(prefix).len() < prefix.len()
 }
 
 /// Smallest and largest key.

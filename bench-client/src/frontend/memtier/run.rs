@@ -11,6 +11,7 @@ use std::ffi::OsString;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::Write;
 use std::net::{SocketAddr, ToSocketAddrs};
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use kvlab_timing::{Clock, WallClock};
@@ -132,7 +133,7 @@ impl<'a> Session<'a> {
         settings.tls = plan.tls_settings()?;
         settings.check().map_err(Refusal::usage)?;
         settings.record_rows = plan.output.client_stats.is_some();
-        make_room(&settings)?;
+        make_room(&settings, plan.cluster.is_some())?;
         let failed_keys = failed_keys(&plan, &rows, &settings, stderr);
         let (statsd, graphite) = metrics(&plan, stderr).unzip();
         Ok(Self {
@@ -509,15 +510,25 @@ fn failed_keys(
         .ok()
 }
 
-fn make_room(settings: &Settings) -> Result<(), Refusal> {
+/// The connections of a cluster are as many times more as it has primaries, which is known only when
+/// the first of them answers: there is room for the largest that there is, if it can be had.
+fn make_room(settings: &Settings, cluster: bool) -> Result<(), Refusal> {
     let files = host::files_of(settings.threads, settings.connections);
     host::make_room_for_files(files).map_err(|limit| {
         Refusal::usage(format_args!(
             "--clients: {} connections need {files} open files, the limit is {limit} (ulimit -n)",
             settings.connections
         ))
-    })
+    })?;
+    if cluster {
+        let all = settings.connections.saturating_mul(MOST_PRIMARIES);
+        host::make_room_up_to(host::files_of(settings.threads, all));
+    }
+    Ok(())
 }
+
+/// Nodes that the specification of Redis clusters is made for.
+const MOST_PRIMARIES: NonZeroU32 = NonZeroU32::new(1_000).unwrap();
 
 /// The metrics server, and the marks on its time line. One that cannot be found is no reason not to
 /// measure.

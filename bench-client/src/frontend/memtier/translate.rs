@@ -114,6 +114,7 @@ impl Plan {
             mode: PipelineMode::Window,
         };
         settings.load = self.load()?;
+        settings.rate_of_each_node = self.cluster.is_some();
         settings.stop = Stop {
             duration: match self.length {
                 Length::Seconds(seconds) => Some(Duration::from_secs(u64::from(seconds))),
