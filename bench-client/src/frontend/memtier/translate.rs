@@ -10,7 +10,7 @@ use std::time::Duration;
 use kvlab_timing::Rate;
 
 use super::Name;
-use super::options::Protocol;
+use super::options::{Protocol, ReadPreference};
 use super::pattern::Pattern;
 use super::plan::{Keys, Length, Plan, Size, Traffic, Values};
 use super::recorder::RowPlan;
@@ -145,8 +145,25 @@ impl Plan {
 
     /// What is asked for beside the load itself and is not there.
     fn lacks(&self) -> Result<(), Lack> {
-        if !self.read_servers.is_empty() {
-            return Err(Lack::new(Name::ReadServer, "reading from replicas"));
+        let cluster = self.cluster.as_ref();
+        let from_replicas = cluster.is_some_and(|cluster| cluster.reads != ReadPreference::Primary);
+        let transaction = cluster.is_some_and(|cluster| cluster.transaction);
+        for (missing, name, what) in [
+            (
+                !self.read_servers.is_empty(),
+                Name::ReadServer,
+                "reading from replicas",
+            ),
+            (from_replicas, Name::ReadPreference, "reading from replicas"),
+            (
+                transaction,
+                Name::Transaction,
+                "keeping a round of commands on one shard",
+            ),
+        ] {
+            if missing {
+                return Err(Lack::new(name, what));
+            }
         }
         Ok(())
     }

@@ -685,4 +685,12 @@ fn what_is_not_there_is_refused_by_name() {
         lack(&["--read-server", "localhost:7001"]),
         "--read-server: reading from replicas is not supported yet"
     );
+    assert_eq!(
+        lack(&["--cluster-mode", "--read-preference", "nearest"]),
+        "--read-preference: reading from replicas is not supported yet"
+    );
+    assert_eq!(
+        lack(&["--cluster-mode", "--command", "MULTI", "--transaction"]),
+        "--transaction: keeping a round of commands on one shard is not supported yet"
+    );
 }
