@@ -169,14 +169,12 @@ impl<D: Driver> Worker<D> {
             None
         };
         let retried = again.is_some();
-        if let Some(rows) = &mut self.recorder.rows {
-            let end = End {
-                outcome,
-                reply,
-                retried,
-            };
-            rows.push(self.conns[place].row(&flight, sequence, end));
-        }
+        let end = End {
+            outcome,
+            reply,
+            retried,
+        };
+        self.note_row(place, &flight, sequence, end);
         if let Some(at) = again {
             self.recorder.retried(flight.kind, class);
             self.conns[place].give_back(&flight);
@@ -229,14 +227,12 @@ impl<D: Driver> Worker<D> {
         (outcome, reply): (Outcome, Option<(Arrival, usize)>),
         to: Redirection,
     ) {
-        if let Some(rows) = &mut self.recorder.rows {
-            let end = End {
-                outcome,
-                reply,
-                retried: true,
-            };
-            rows.push(self.conns[place].row(&flight, sequence, end));
-        }
+        let end = End {
+            outcome,
+            reply,
+            retried: true,
+        };
+        self.note_row(place, &flight, sequence, end);
         let ask = match to {
             Redirection::Moved => None,
             Redirection::Ask(group) => Some(group),
@@ -257,6 +253,14 @@ impl<D: Driver> Worker<D> {
         self.redirect(now, pending);
     }
 
+    /// Keeps the row of an attempt, where rows are kept.
+    #[inline]
+    fn note_row(&mut self, place: usize, flight: &Flight, sequence: u64, end: End) {
+        if let Some(rows) = &mut self.recorder.rows {
+            rows.push(self.conns[place].row(flight, sequence, end));
+        }
+    }
+
     /// Notes the end of a request of a conversation.
     pub(super) fn note_control(
         &mut self,
@@ -266,14 +270,12 @@ impl<D: Driver> Worker<D> {
         (outcome, reply): (Outcome, Option<(Arrival, usize)>),
     ) {
         self.recorder.tally.control += u64::from(reply.is_some());
-        if let Some(rows) = &mut self.recorder.rows {
-            let end = End {
-                outcome,
-                reply,
-                retried: false,
-            };
-            rows.push(self.conns[place].row(flight, sequence, end));
-        }
+        let end = End {
+            outcome,
+            reply,
+            retried: false,
+        };
+        self.note_row(place, flight, sequence, end);
     }
 
     /// Ends everything that is in flight on a connection that is about to be forgotten. Requests
